@@ -1,0 +1,242 @@
+"""Feature rows: what a token, an arc or a document looks like to a linear model.
+
+Weights that score a row against `width` labels form a row-major matrix [feature, label], flattened: scoring a row is a sum of
+contiguous weight rows, which vectorises. The three kinds differ only in how non-zeros are stored, and structures are
+compiled for the kind they are given.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise.accumulator import row
+from partwise.compilation import kernel
+
+
+class Binary(NamedTuple):
+    """Sparse rows whose non-zeros are all one: most of natural language. 4 bytes per non-zero."""
+
+    ptr: np.ndarray  #: (rows + 1,) int64 offsets into index
+    index: np.ndarray  #: int32 feature of each non-zero
+    n_features: int
+
+
+class Sparse(NamedTuple):
+    """Sparse rows with real values (CSR)."""
+
+    ptr: np.ndarray
+    index: np.ndarray
+    value: np.ndarray
+    n_features: int
+
+
+class Dense(NamedTuple):
+    """A plain matrix of features."""
+
+    matrix: np.ndarray  #: (rows, features)
+    n_features: int
+
+
+def make_rows(x: Any, dtype=np.float64) -> Binary | Sparse | Dense:
+    """Rows from a 2-D array or a scipy sparse matrix; `Binary` where every stored value is one."""
+    import scipy.sparse
+
+    if not scipy.sparse.issparse(x):
+        matrix = np.ascontiguousarray(x, dtype=dtype)
+        return Dense(matrix, matrix.shape[1])
+    x = x.tocsr()
+    ptr, index = x.indptr.astype(np.int64), x.indices.astype(np.int32)
+    if (x.data == 1).all():
+        return Binary(ptr, index, x.shape[1])
+    return Sparse(ptr, index, x.data.astype(dtype), x.shape[1])
+
+
+@kernel
+def n_rows(rows):
+    """Number of rows."""
+
+
+@kernel
+def emit(rows, r, w, width, out):
+    """out += W^T x_r: add the scores of row r against all labels."""
+
+
+@kernel
+def emit_difference(rows, r, w, width, a, b):
+    """x_r . (W[:, a] - W[:, b])."""
+
+
+@kernel
+def add_label(rows, r, width, label, c, into):
+    """W[:, label] += c * x_r."""
+
+
+@kernel
+def add_labels(rows, r, width, a, b, c, into):
+    """W[:, a] += c * x_r and W[:, b] -= c * x_r."""
+
+
+@kernel
+def add_row(rows, r, width, p, c, into):
+    """W += c * x_r p^T."""
+
+
+@kernel
+def row_norm(rows, r):
+    """||x_r||^2."""
+
+
+@n_rows.implements(Binary, Sparse)
+def _(rows):
+    return rows.ptr.size - 1
+
+
+@n_rows.implements(Dense)
+def _(rows):
+    return rows.matrix.shape[0]
+
+
+@emit.implements(Binary)
+def _(rows, r, w, width, out):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        start = rows.index[k] * np.int64(width)
+        for j in range(width):
+            out[j] += w[start + j]
+
+
+@emit.implements(Sparse)
+def _(rows, r, w, width, out):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        start = rows.index[k] * np.int64(width)
+        x = rows.value[k]
+        for j in range(width):
+            out[j] += x * w[start + j]
+
+
+@emit.implements(Dense)
+def _(rows, r, w, width, out):
+    for f in range(rows.n_features):
+        x = rows.matrix[r, f]
+        if x != 0:
+            for j in range(width):
+                out[j] += x * w[f * width + j]
+
+
+@emit_difference.implements(Binary)
+def _(rows, r, w, width, a, b):
+    total = 0.0
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        start = rows.index[k] * np.int64(width)
+        total += w[start + a] - w[start + b]
+    return total
+
+
+@emit_difference.implements(Sparse)
+def _(rows, r, w, width, a, b):
+    total = 0.0
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        start = rows.index[k] * np.int64(width)
+        total += rows.value[k] * (w[start + a] - w[start + b])
+    return total
+
+
+@emit_difference.implements(Dense)
+def _(rows, r, w, width, a, b):
+    total = 0.0
+    for f in range(rows.n_features):
+        total += rows.matrix[r, f] * (w[f * width + a] - w[f * width + b])
+    return total
+
+
+@add_label.implements(Binary)
+def _(rows, r, width, label, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        row(into, rows.index[k], width)[label] += c
+
+
+@add_label.implements(Sparse)
+def _(rows, r, width, label, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        row(into, rows.index[k], width)[label] += c * rows.value[k]
+
+
+@add_label.implements(Dense)
+def _(rows, r, width, label, c, into):
+    for f in range(rows.n_features):
+        if rows.matrix[r, f] != 0:
+            row(into, f, width)[label] += c * rows.matrix[r, f]
+
+
+@add_labels.implements(Binary)
+def _(rows, r, width, a, b, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        out = row(into, rows.index[k], width)
+        out[a] += c
+        out[b] -= c
+
+
+@add_labels.implements(Sparse)
+def _(rows, r, width, a, b, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        out = row(into, rows.index[k], width)
+        out[a] += c * rows.value[k]
+        out[b] -= c * rows.value[k]
+
+
+@add_labels.implements(Dense)
+def _(rows, r, width, a, b, c, into):
+    for f in range(rows.n_features):
+        if rows.matrix[r, f] != 0:
+            out = row(into, f, width)
+            out[a] += c * rows.matrix[r, f]
+            out[b] -= c * rows.matrix[r, f]
+
+
+@add_row.implements(Binary)
+def _(rows, r, width, p, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        out = row(into, rows.index[k], width)
+        for j in range(width):
+            out[j] += c * p[j]
+
+
+@add_row.implements(Sparse)
+def _(rows, r, width, p, c, into):
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        out = row(into, rows.index[k], width)
+        x = c * rows.value[k]
+        for j in range(width):
+            out[j] += x * p[j]
+
+
+@add_row.implements(Dense)
+def _(rows, r, width, p, c, into):
+    for f in range(rows.n_features):
+        x = c * rows.matrix[r, f]
+        if x != 0:
+            out = row(into, f, width)
+            for j in range(width):
+                out[j] += x * p[j]
+
+
+@row_norm.implements(Binary)
+def _(rows, r):
+    return float(rows.ptr[r + 1] - rows.ptr[r])
+
+
+@row_norm.implements(Sparse)
+def _(rows, r):
+    total = 0.0
+    for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        total += rows.value[k] * rows.value[k]
+    return total
+
+
+@row_norm.implements(Dense)
+def _(rows, r):
+    total = 0.0
+    for f in range(rows.n_features):
+        total += rows.matrix[r, f] * rows.matrix[r, f]
+    return total

@@ -1,0 +1,173 @@
+"""The seam between structures and solvers: what a structure can do, as generic functions.
+
+A *structure* is a class of packed problems: a NamedTuple of flat arrays holding all examples. It implements the kernels
+below for its class; solvers call them and never learn which structure they run on. Compiled, a solver's loop and the kernels
+of one structure become one native loop; interpreted, the same source runs line by line (see `compilation`).
+
+Notation (Martins et al. 2010, section 3.1): an output y of example i is made of *parts*, z(y) in {0, 1}^k (or counts, where
+parts are tied); weights score the parts, theta = F(x)^T w; the score of an output is s(y) = theta . z(y) = w . F(x, y); its cost
+is l(y) = p . z(y) against the gold output, and margins are measured against the *target*, normally the gold output itself.
+
+A structure must implement ``n_examples n_weights n_parts length target score value_of cost add_features`` and the oracles it
+has: ``best`` (perceptron, hinge), ``expected`` with ``indicate`` and ``add_parts`` (crf and every finite beta), ``kbest``
+(k-best MIRA), ``add_cost`` (any loss that knows the cost). The rest have defaults; a structure overrides them to be faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from partwise.accumulator import clear, dot
+from partwise.compilation import Kernel, MissingKernel, kernel
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def n_examples(problem):
+    """Number of examples N."""
+
+
+@kernel
+def n_weights(problem):
+    """Length of the weight vector w."""
+
+
+@kernel(default=True)
+def width(problem):
+    """Weights come in rows of this many neighbours; sparse vectors are lists of touched rows."""
+    return 1
+
+
+@kernel
+def n_parts(problem, i):
+    """Number of parts of example i: the length of theta and of part marginals."""
+
+
+@kernel
+def length(problem, i):
+    """Number of integers that write down an output of example i."""
+
+
+@kernel
+def target(problem, i):
+    """The output t_i that margins are measured against, as an int32 array of ``length(problem, i)``."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores and oracles
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def score(problem, i, w, theta):
+    """Part scores: theta[:] = F(x_i)^T w, with -inf where a part is forbidden."""
+
+
+@kernel
+def add_cost(problem, i, c, theta):
+    """Augment (c > 0) or diminish (c < 0) part scores by the cost: theta += c * p_i."""
+
+
+@kernel
+def value_of(problem, i, theta, y):
+    """Score of a given output from its parts: theta . z(y). No dot product in feature space."""
+
+
+@kernel
+def cost(problem, i, y):
+    """Cost l_i(y) >= 0 of output y against the gold output."""
+
+
+@kernel
+def best(problem, i, theta, y):
+    """Write an output of highest score into y and return its score; -inf if every output is forbidden."""
+
+
+@kernel
+def kbest(problem, i, theta, ys, values):
+    """Write the k best outputs into the rows of ys, best first, their scores into values; return how many there are."""
+
+
+@kernel
+def expected(problem, i, theta, parts):
+    """Write the part marginals E[z] under p(y) ~ exp(theta . z(y)) into parts and return log sum_y exp(theta . z(y))."""
+
+
+@kernel
+def outputs(problem, i):
+    """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Features
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def indicate(problem, i, y, c, parts):
+    """parts += c * z(y)."""
+
+
+@kernel
+def add_features(problem, i, y, c, into):
+    """into += c * F(x_i, y), where `into` is a weight vector or an `Accumulator`."""
+
+
+@kernel
+def add_parts(problem, i, parts, c, into):
+    """into += c * F(x_i) parts, where `into` is a weight vector or an `Accumulator`."""
+
+
+@kernel(default=True)
+def difference(problem, i, t, y, c, into):
+    """into += c * (F(x_i, t) - F(x_i, y)). Override where most of the two cancels."""
+    add_features(problem, i, t, c, into)
+    add_features(problem, i, y, -c, into)
+
+
+@kernel(default=True)
+def margin(problem, i, w, t, y, scratch):
+    """w . (F(x_i, t) - F(x_i, y)), touching only what differs; `scratch` is a cleared Accumulator."""
+    difference(problem, i, t, y, 1.0, scratch)
+    value = dot(scratch, w)
+    clear(scratch)
+    return value
+
+
+@kernel(default=True)
+def gram(problem, i, t, ys, n, products, scratch, second):
+    """products[j, k] = dF(ys[j]) . dF(ys[k]) for j, k < n, where dF(y) = F(x_i, t) - F(x_i, y)."""
+    for j in range(n):
+        difference(problem, i, t, ys[j], 1.0, scratch)
+        for k in range(j, n):
+            products[j, k] = margin(problem, i, scratch.value, t, ys[k], second)
+            products[k, j] = products[j, k]
+        clear(scratch)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Asking a structure what it can do
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def require(problem: Any, kernels: Iterable[Any], who: str) -> None:
+    """Raise a TypeError naming `who` and the structure unless `problem` implements all of `kernels`."""
+    for generic in kernels:
+        k: Kernel = generic.kernel
+        if k.find(type(problem)) is None:
+            error = MissingKernel(k, type(problem))
+            raise TypeError(f"{who} needs the kernel {k.__name__!r}. {error}")
+
+
+def sizes(problem: Any) -> tuple[np.ndarray, int]:
+    """Offsets of the outputs when laid end to end, and the largest number of parts of one example."""
+    n = n_examples(problem)
+    lengths = np.fromiter((length(problem, i) for i in range(n)), np.int64, n)
+    parts = max((n_parts(problem, i) for i in range(n)), default=0)
+    return np.concatenate([[0], np.cumsum(lengths)]), int(parts)

@@ -1,0 +1,129 @@
+"""Solvers by name, and `solve`, the door to all of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.losses import Family, get_loss
+from partwise.solvers.base import Progress, Solver, State, Task, check, run
+from partwise.solvers.dca import DCA
+from partwise.solvers.result import Record, SolveResult
+
+__all__ = ["SOLVERS", "Progress", "Record", "SolveResult", "Solver", "State", "Task", "check", "get_solver", "make_task", "solve"]
+
+SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (DCA,)}
+
+
+def get_solver(solver: str | Solver, problem: Any = None, loss: Family | None = None) -> Solver:
+    """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one."""
+    if isinstance(solver, Solver):
+        return solver
+    if solver == "auto":
+        return choose(problem, loss)
+    if isinstance(solver, str) and solver in SOLVERS:
+        return SOLVERS[solver]()
+    choices = ", ".join(repr(name) for name in ("auto", *SOLVERS))
+    raise ValueError(f"The 'solver' parameter must be one of {choices}, or a Solver object. Got {solver!r} instead.")
+
+
+def choose(problem: Any, loss: Family | None) -> Solver:
+    """What "auto" means."""
+    return DCA()
+
+
+def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None) -> Task:
+    """Check the numbers and put the task together."""
+    if not (isinstance(C, int | float | np.number) and 0 < C < np.inf):
+        raise ValueError(f"The 'C' parameter must be a float in the range (0, inf). Got {C!r} instead.")
+    n = kernels.n_examples(problem)
+    if n == 0:
+        raise ValueError("There are no training examples.")
+    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have one number per example, shape ({n},). Got {weight.shape}.")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and non-negative.")
+    return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), np.dtype(dtype).type, n_jobs)
+
+
+def solve(
+    problem: Any,
+    loss: str | Family = "hinge",
+    solver: str | Solver = "auto",
+    C: float = 1.0,
+    *,
+    sample_weight: np.ndarray | None = None,
+    max_epochs: int | None = None,
+    tol: float = 1e-3,
+    seed: int = 0,
+    shuffle: bool = True,
+    dtype: Any = np.float64,
+    n_jobs: int | None = None,
+    validation: Any = None,
+    patience: int = 5,
+    callbacks: Sequence[Callable[[Record], Any]] = (),
+    evaluate: str = "end",
+    start: np.ndarray | None = None,
+    resume: SolveResult | None = None,
+) -> SolveResult:
+    """Minimise ``1/2 ||w||^2 + C sum_i sample_weight_i L_i(w)`` over a packed problem.
+
+    Parameters
+    ----------
+    problem
+        A packed problem of any structure, e.g. from `chain_problem`.
+    loss : str or loss object
+        ``"perceptron" "hinge" "crf" "softmax_margin"`` or ``Family(beta, gamma)``.
+    solver : str or solver object
+        A name from `SOLVERS`, an object with parameters, or ``"auto"``.
+    C : float
+        Weight of the losses against the regulariser.
+    max_epochs : int, optional
+        Total number of epochs (those before a `resume` included); each solver has its default.
+    tol : float
+        Stop at a relative duality gap of `tol`, where the solver has a certificate. 0 runs all epochs.
+    seed, shuffle
+        Order of the examples: a permutation per epoch drawn from the seed, or always as given.
+    dtype : float64 or float32
+        Of the weights. Objective values are always float64.
+    n_jobs : int, optional
+        Threads for passes over all examples (batch solvers, certificates). Never changes the answer.
+    validation : problem, optional
+        Held-out data: stop when its mean cost has not improved for `patience` epochs, and return the best model seen.
+    callbacks : sequence of callables
+        Each is called with a `Record` after every epoch; a true answer stops.
+    evaluate : {"end", "epoch", "never"}
+        When to compute primal and dual exactly (one more pass over the data each time).
+    start : array, optional
+        Weights to start from.
+    resume : SolveResult, optional
+        Go on from a previous result, exactly as if it had not stopped.
+    """
+    task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs)
+    if resume is not None and solver == "auto":
+        solver = resume.solver
+    chosen = get_solver(solver, problem, task.loss)
+    return run(
+        chosen,
+        task,
+        max_epochs=max_epochs,
+        tol=tol,
+        validation=validation,
+        patience=patience,
+        callbacks=callbacks,
+        evaluate=evaluate,
+        start=start,
+        resume=resume,
+    )
+
+
+def with_average(solver: Solver, average: bool | None) -> Solver:
+    """The same solver with `average` set, if it has that parameter and a choice was made."""
+    if average is None or "average" not in {f.name for f in dataclasses.fields(solver)}:
+        return solver
+    return dataclasses.replace(solver, average=average)

@@ -1,0 +1,203 @@
+"""What every solver is, and the loop that runs them all.
+
+A solver is a frozen record of hyper-parameters with three verbs: ``init`` makes a state, ``epoch`` advances it in place, ``weights``
+reads the model off it. `run` adds everything users expect around that: tolerance, certificates, callbacks, early stopping, Ctrl-C,
+resuming. Whoever wants to own the loop calls the three verbs directly.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.losses import LOSSES, Family
+from partwise.objective import Value, mean_cost, objective
+from partwise.solvers.result import Record, SolveResult
+
+SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be minimised: (P) over one packed problem, and how examples are visited."""
+
+    problem: Any
+    loss: Family
+    C: np.ndarray  #: (N,) one C_i per example
+    seed: int = 0
+    shuffle: bool = True
+    dtype: Any = np.float64
+    n_jobs: int | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of examples."""
+        return len(self.C)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The order in which `epoch` (from 0) visits the examples: a function of seed and epoch, so resuming is exact."""
+        if not self.shuffle:
+            return np.arange(self.n)
+        return np.random.default_rng((self.seed, epoch)).permutation(self.n)
+
+    def slices(self, epoch: int) -> Iterator[np.ndarray]:
+        """`order(epoch)` in pieces: between two of them Ctrl-C is heard."""
+        order = self.order(epoch)
+        for first in range(0, len(order), SLICE):
+            yield order[first : first + SLICE]
+
+
+@dataclass
+class State:
+    """What a solver remembers between epochs. Solvers extend it; copying it is enough to resume exactly."""
+
+    epochs: int = 0
+    oracle_calls: int = 0
+
+
+class Progress(NamedTuple):
+    """What an epoch saw on its way.
+
+    Parameters
+    ----------
+    loss : float
+        sum_i C_i L_i(w) with each example's loss taken when it was visited.
+    estimate : float
+        The duality gap as far as the epoch itself can tell (nan: it cannot). The exact gap, a pass of its own, is
+        computed only when this falls below the tolerance.
+    """
+
+    loss: float
+    estimate: float = math.nan
+
+
+@dataclass(frozen=True)
+class Solver:
+    """Base of all solvers; subclasses state their optimisation problem and pseudo-code."""
+
+    name: ClassVar[str] = ""
+    default_epochs: ClassVar[int] = 50
+    needs: ClassVar[tuple[Any, ...]] = ()  #: kernels needed besides those of the loss
+    accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
+
+    def accepts(self, loss: Family) -> bool:
+        """Whether this solver can minimise `loss`."""
+        return True
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> Any:
+        """A fresh state, at the weights `start` or at zero."""
+        raise NotImplementedError
+
+    def epoch(self, task: Task, state: Any) -> Progress:
+        """Advance `state` by one epoch, in place."""
+        raise NotImplementedError
+
+    def weights(self, state: Any) -> np.ndarray:
+        """The model: a vector that further epochs will not change."""
+        raise NotImplementedError
+
+    def bounds(self, task: Task, state: Any) -> Value:
+        """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
+        return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs)
+
+
+def check(solver: Solver, problem: Any, loss: Family) -> None:
+    """Raise unless `solver` can minimise `loss` and `problem` has the kernels both need."""
+    if not solver.accepts(loss):
+        from partwise.solvers import SOLVERS
+
+        able = [name for name, make in SOLVERS.items() if make().accepts(loss)]
+        raise ValueError(
+            f"Solver {solver.name!r} minimises {solver.accepted}, not the loss {loss.name!r} "
+            f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(able)}. "
+            f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.accepts(f))}."
+        )
+    basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
+    kernels.require(problem, (*basic, *loss.needs), f"The loss {loss.name!r}")
+    kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
+
+
+def run(
+    solver: Solver,
+    task: Task,
+    *,
+    max_epochs: int | None = None,
+    tol: float = 1e-3,
+    validation: Any = None,
+    patience: int = 5,
+    callbacks: Sequence[Callable[[Record], Any]] = (),
+    evaluate: str = "end",
+    start: np.ndarray | None = None,
+    resume: SolveResult | None = None,
+) -> SolveResult:
+    """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
+    check(solver, task.problem, task.loss)
+    max_epochs = solver.default_epochs if max_epochs is None else max_epochs
+    state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
+    history = [] if resume is None else list(resume.history)
+    before = history[-1].seconds if history else 0.0
+    clock = time.perf_counter()
+    status, message = "max_epochs", f"stopped after {max_epochs} epochs, the tolerance {tol:g} was not reached"
+    best_weights, best_cost, best_epoch = None, math.inf, 0
+    last = Value(math.nan, math.nan, np.zeros(0))
+    evaluated_at = -1
+    try:
+        while state.epochs < max_epochs:
+            progress = solver.epoch(task, state)
+            seconds = before + time.perf_counter() - clock
+            record = Record(state.epochs, seconds, progress.loss, state.oracle_calls, estimate=progress.estimate)
+            if evaluate == "epoch" or (tol > 0 and progress.estimate <= tol * max(abs(progress.loss), last.primal or 0)):
+                last, evaluated_at = solver.bounds(task, state), state.epochs
+                record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
+            if validation is not None:
+                weights = solver.weights(state)
+                record = dataclasses.replace(record, validation=mean_cost(validation, weights, task.n_jobs))
+                if record.validation < best_cost:
+                    best_weights, best_cost, best_epoch = weights, record.validation, state.epochs
+            history.append(record)
+            asked = [c(record.with_weights(lambda: solver.weights(state))) for c in callbacks]
+            if evaluated_at == state.epochs and last.gap <= tol * abs(last.primal):
+                status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+                break
+            if progress.loss == 0.0 and math.isnan(progress.estimate):
+                status, message = "converged", "no example had a loss in the last epoch"
+                break
+            if any(asked):
+                status, message = "callback", "a callback asked to stop"
+                break
+            if validation is not None and state.epochs - best_epoch >= patience:
+                status = "early_stopping"
+                message = f"no better on held-out data for {patience} epochs; the model of epoch {best_epoch} is kept"
+                break
+    except KeyboardInterrupt:
+        status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
+    w = solver.weights(state) if best_weights is None else best_weights
+    if not np.isfinite(w).all():
+        raise FloatingPointError(f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features.")
+    if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best_weights is not None):
+        last = solver.bounds(task, state) if best_weights is None else objective(task.problem, task.loss, task.C, w, task.n_jobs)
+        if best_weights is None and last.gap <= tol * abs(last.primal):
+            status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+    return SolveResult(
+        w=w,
+        primal=last.primal,
+        dual=last.dual,
+        converged=status == "converged",
+        status=status,
+        message=message,
+        n_epochs=state.epochs,
+        n_oracle_calls=state.oracle_calls,
+        seconds=before + time.perf_counter() - clock,
+        history=history,
+        solver=solver,
+        loss=task.loss,
+        state=state,
+    )

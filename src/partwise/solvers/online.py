@@ -1,0 +1,53 @@
+"""What the solvers that visit one example at a time have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.losses import Workspace, workspace
+from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.weights import Weights, averaged, current, make_weights
+
+
+@dataclass
+class OnlineState(State):
+    """Weights in the making and scratch memory."""
+
+    weights: Weights | None = None
+    work: Workspace | None = None
+
+
+@dataclass(frozen=True)
+class OnlineSolver(Solver):
+    """An epoch is one visit to every example, in an order drawn from the seed.
+
+    Parameters
+    ----------
+    average : bool
+        Return the average of all iterates rather than the last one.
+    """
+
+    average: bool = True
+
+    def visit(self, task: Task, state: Any, order: np.ndarray) -> float:
+        """Visit the examples in `order`; returns sum_i C_i L_i as seen on the way."""
+        raise NotImplementedError
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> Any:
+        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start)
+        return OnlineState(weights=weights, work=workspace(task.problem, task.dtype))
+
+    def epoch(self, task: Task, state: Any) -> Progress:
+        loss = 0.0
+        for order in task.slices(state.epochs):
+            loss += self.visit(task, state, order)
+            state.oracle_calls += len(order)
+        state.epochs += 1
+        return Progress(loss)
+
+    def weights(self, state: Any) -> np.ndarray:
+        return averaged(state.weights) if self.average else current(state.weights)

@@ -1,0 +1,106 @@
+"""What every solver returns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Record:
+    """One epoch of a solver's history.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs done, from 1.
+    seconds : float
+        Since the start, certificates included.
+    loss : float
+        sum_i C_i L_i as seen on the way (each example's loss before its own update).
+    oracle_calls : int
+        Since the start, those for certificates not counted.
+    primal, dual, gap : float
+        nan where they were not computed.
+    validation : float
+        Mean cost on held-out data; nan without.
+    """
+
+    epoch: int
+    seconds: float
+    loss: float
+    oracle_calls: int
+    primal: float = math.nan
+    dual: float = math.nan
+    estimate: float = math.nan
+    validation: float = math.nan
+    _weights: Callable[[], np.ndarray] | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def gap(self) -> float:
+        """primal - dual."""
+        return self.primal - self.dual
+
+    def with_weights(self, weights: Callable[[], np.ndarray]) -> Record:
+        """The same record for a callback, which may ask for the weights."""
+        values = {k: v for k, v in self.__dict__.items() if k != "_weights"}
+        return Record(**values, _weights=weights)
+
+    def weights(self) -> np.ndarray:
+        """The model at this epoch (within a callback only)."""
+        if self._weights is None:
+            raise RuntimeError("The weights of an epoch can be read only within its callback.")
+        return self._weights()
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """Weights and how good they are.
+
+    Attributes
+    ----------
+    w : array (d,)
+        The weights.
+    primal, dual, gap : float
+        P(w), a lower bound of the optimum, and their difference; nan where not computed.
+    converged : bool
+        Whether the tolerance was reached.
+    status : str
+        ``converged``, ``max_epochs``, ``early_stopping``, ``callback`` or ``interrupted``; `message` says it in words.
+    n_epochs, n_oracle_calls, seconds
+        What it cost.
+    history : list of Record
+    solver, loss
+        What was run, with all parameters.
+    state
+        The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
+    """
+
+    w: np.ndarray
+    primal: float
+    dual: float
+    converged: bool
+    status: str
+    message: str
+    n_epochs: int
+    n_oracle_calls: int
+    seconds: float
+    history: list[Record]
+    solver: Any
+    loss: Any
+    state: Any = field(repr=False)
+
+    @property
+    def gap(self) -> float:
+        """primal - dual: how far at most `w` is from the optimum."""
+        return self.primal - self.dual
+
+    def __repr__(self) -> str:
+        return (
+            f"SolveResult(solver={self.solver.name!r}, loss={self.loss.name!r}, status={self.status!r}, primal={self.primal:.6g}, "
+            f"gap={self.gap:.3g}, n_epochs={self.n_epochs}, n_oracle_calls={self.n_oracle_calls}, seconds={self.seconds:.3g})"
+        )

@@ -1,0 +1,75 @@
+"""Weights that are scaled and averaged lazily: no O(d) work per example.
+
+The current weights are w_t = a_t v_t, so shrinking is one multiplication, and the sum of all iterates is kept as
+
+    sum_{s <= t} w_s = A_t v_t + u_t,    A_t = sum_{s <= t} a_s,
+
+because an update v += delta at step t changes the sum only through u -= A_{t-1} delta (Xu 2011; Collins' averaged perceptron is the
+case a = 1).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partwise.compilation import helper
+
+SCALE, SUM, STEPS, NORM = range(4)
+
+
+class Weights(NamedTuple):
+    """Weights in the making; `numbers` holds a_t, A_t, the number of steps t, and ||v||^2 where a solver keeps it."""
+
+    v: np.ndarray
+    u: np.ndarray  #: empty when no average is wanted
+    numbers: np.ndarray
+
+
+def make_weights(n_weights: int, dtype=np.float64, average: bool = True, start=None) -> Weights:
+    """Zero weights, or those of `start`."""
+    v = np.zeros(n_weights, dtype) if start is None else np.array(start, dtype)
+    u = np.zeros(n_weights if average else 0, dtype)
+    return Weights(v, u, np.array([1.0, 0.0, 0.0, float(v @ v)]))
+
+
+@helper
+def add(weights, c, a):
+    """w += c * a, and a = 0: apply and clear a sparse vector in one pass over it."""
+    v, u, numbers = weights.v, weights.u, weights.numbers
+    c /= numbers[SCALE]
+    d = c * numbers[SUM]
+    for k in range(a.count[0]):
+        r = a.rows[k]
+        a.seen[r] = False
+        if u.size:
+            for j in range(r * a.width, (r + 1) * a.width):
+                v[j] += c * a.value[j]
+                u[j] -= d * a.value[j]
+                a.value[j] = 0.0
+        else:
+            for j in range(r * a.width, (r + 1) * a.width):
+                v[j] += c * a.value[j]
+                a.value[j] = 0.0
+    a.count[0] = 0
+
+
+@helper
+def count_step(weights):
+    """Enter the current weights into the average."""
+    weights.numbers[SUM] += weights.numbers[SCALE]
+    weights.numbers[STEPS] += 1.0
+
+
+def current(weights: Weights) -> np.ndarray:
+    """The weights after the last step."""
+    return weights.v * weights.v.dtype.type(weights.numbers[SCALE])
+
+
+def averaged(weights: Weights) -> np.ndarray:
+    """The mean of the weights after each step."""
+    if not weights.u.size or not weights.numbers[STEPS]:
+        return current(weights)
+    mean = weights.v.astype(np.float64) * weights.numbers[SUM] + weights.u
+    return (mean / weights.numbers[STEPS]).astype(weights.v.dtype)

@@ -1,0 +1,7 @@
+"""What can be predicted: one module per structure, each a packed problem and its kernels."""
+
+from partwise.structures import chain_oracles as _chain_oracles  # registers the oracles of chains
+from partwise.structures.chain import ChainProblem, chain_problem
+from partwise.structures.multiclass import MulticlassProblem, multiclass_problem
+
+__all__ = ["ChainProblem", "MulticlassProblem", "chain_problem", "multiclass_problem"]

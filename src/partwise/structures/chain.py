@@ -1,0 +1,376 @@
+"""Linear chains of any order: an output is one label per position.
+
+    s(y) = sum_t x_t . W[:, y_t]  +  sum_t sum_{j=1..k} A_j[y_{t-j} .. y_{t-1}, y_t]  +  stop[y_T]
+
+Before the first position stands a begin symbol, so the start weights are simply the rows of A_j with that symbol in their
+history. A chain of order k (a (k+1)-gram model) is a first-order chain over states that are k-tuples of symbols (Martins et al.
+2010, section 2.2): with H = L + 1 symbols, a state s is a number in base H, and reading label c moves s to
+``(s mod H^(k-1)) H + c``. One recursion therefore serves every order.
+
+Parts: (t, label) nodes, then tied (state, label) transitions, then stop labels. Cost of an oracle: O(T H^k L) time, O(T H^k)
+memory. Weights lie in rows of L: features, then A_1 .. A_k, then stop.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.accumulator import row
+from partwise.compilation import helper
+from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows
+from partwise.structures.multiclass import check_costs, pack_sets
+
+
+class ChainProblem(NamedTuple):
+    """N packed sequences over L labels."""
+
+    rows: Any  #: feature rows, one per token, sequences end to end
+    starts: np.ndarray  #: (N + 1,) int64 first token of each sequence
+    gold: np.ndarray  #: (tokens,) int32 true labels
+    targets: np.ndarray  #: (tokens,) int32 labels that margins are measured against
+    costs: np.ndarray  #: (L, L) cost of answering column for row, per token
+    allowed: np.ndarray  #: (tokens,) int32 row of `sets`, or empty: everything is allowed
+    sets: np.ndarray  #: (sets, L) bool
+    barrier: np.ndarray  #: (L + 1, L + 1) 0 or -inf: previous label or begin (last row), next label or end (last column)
+    n_labels: int
+    order: int
+    use_start: bool  #: whether transitions out of the begin symbol have weights
+    use_stop: bool  #: whether the last label has a stop weight
+
+
+def chain_problem(
+    x,
+    lengths,
+    gold=None,
+    n_labels=None,
+    *,
+    order=1,
+    costs=None,
+    allowed=None,
+    forbidden=(),
+    use_start=True,
+    use_stop=True,
+    dtype=np.float64,
+) -> ChainProblem:
+    """Pack sequences.
+
+    Parameters
+    ----------
+    x : array or sparse matrix (tokens, n_features), or feature rows
+        The tokens of all sequences, end to end.
+    lengths : integers (N,)
+        Number of tokens of each sequence; zero is fine.
+    gold : integers (tokens,), optional
+        True labels in [0, n_labels); left out for prediction.
+    n_labels : int, optional
+    order : int
+        How many previous labels a transition looks at.
+    costs : array (L, L), optional
+        Cost of one token, ``costs[true, answered]``, with a zero diagonal; Hamming by default.
+    allowed : bool array (tokens, L), optional
+        Labels each token may be given; all by default.
+    forbidden : iterable of (previous, next)
+        Transitions that may not happen. ``None`` as previous is the beginning, as next the end of a sequence.
+    use_start, use_stop : bool
+        Whether the first and last label have weights of their own.
+    """
+    rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
+    lengths = np.asarray(lengths, np.int64).reshape(-1)
+    if (lengths < 0).any() or lengths.sum() != n_rows(rows):
+        raise ValueError(f"The lengths sum to {lengths.sum()}, but there are {n_rows(rows)} tokens.")
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    n = int(starts[-1])
+    gold = np.zeros(n, np.int32) if gold is None else np.asarray(gold, np.int32)
+    if gold.shape != (n,):
+        raise ValueError(f"Expected one label per token: {n} tokens, gold of shape {gold.shape}.")
+    k = int(n_labels if n_labels is not None else gold.max(initial=-1) + 1)
+    if n and (gold.min() < 0 or gold.max() >= k):
+        raise ValueError(f"Labels must be integers in [0, {k}). Got {gold.min()} to {gold.max()}.")
+    if order < 1:
+        raise ValueError(f"The order of a chain must be at least 1. Got {order} instead.")
+    barrier = np.zeros((k + 1, k + 1))
+    for before, after in forbidden:
+        barrier[k if before is None else before, k if after is None else after] = -np.inf
+    which, sets = pack_sets(allowed, n, k)
+    return ChainProblem(
+        rows, starts, gold, gold, check_costs(costs, k), which, sets, barrier, k, int(order), bool(use_start), bool(use_stop)
+    )
+
+
+def chain_blocks(n_features: int, n_labels: int, order: int) -> dict[str, tuple[int, int]]:
+    """First row and number of rows (of n_labels weights each) of every block of the weight vector."""
+    blocks = {"features": (0, n_features)}
+    start = n_features
+    for j in range(1, order + 1):
+        blocks[f"transitions_{j}"] = (start, (n_labels + 1) ** j)
+        start += (n_labels + 1) ** j
+    blocks["stop"] = (start, 1)
+    return blocks
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@helper
+def n_states(problem):
+    """H^k: histories of `order` symbols, the begin symbol included."""
+    return (problem.n_labels + 1) ** problem.order
+
+
+@kernels.n_examples.implements(ChainProblem)
+def n_examples(problem):
+    return problem.starts.size - 1
+
+
+@kernels.n_weights.implements(ChainProblem)
+def n_weights(problem):
+    histories = 0
+    for j in range(1, problem.order + 1):
+        histories += (problem.n_labels + 1) ** j
+    return (problem.rows.n_features + histories + 1) * problem.n_labels
+
+
+@kernels.width.implements(ChainProblem)
+def width(problem):
+    return problem.n_labels
+
+
+@kernels.n_parts.implements(ChainProblem)
+def n_parts(problem, i):
+    return (problem.starts[i + 1] - problem.starts[i] + n_states(problem) + 1) * problem.n_labels
+
+
+@kernels.length.implements(ChainProblem)
+def length(problem, i):
+    return problem.starts[i + 1] - problem.starts[i]
+
+
+@kernels.target.implements(ChainProblem)
+def target(problem, i):
+    return problem.targets[problem.starts[i] : problem.starts[i + 1]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores and costs
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@helper
+def has_weight(problem, state, j):
+    """Whether transitions of order j out of `state` have weights (begin symbols only if use_start)."""
+    if problem.use_start:
+        return True
+    symbols = problem.n_labels + 1
+    for _ in range(j):
+        if state % symbols == problem.n_labels:
+            return False
+        state //= symbols
+    return True
+
+
+@kernels.score.implements(ChainProblem)
+def score(problem, i, w, theta):
+    L, first = problem.n_labels, problem.starts[i]
+    T = problem.starts[i + 1] - first
+    theta[: T * L] = 0.0
+    for t in range(T):
+        emit(problem.rows, first + t, w, L, theta[t * L : (t + 1) * L])
+    if problem.allowed.size:
+        for t in range(T):
+            fine = problem.sets[problem.allowed[first + t]]
+            for c in range(L):
+                if not fine[c]:
+                    theta[t * L + c] = -np.inf
+    symbols = L + 1
+    for s in range(n_states(problem)):
+        out = theta[(T + s) * L : (T + s + 1) * L]
+        for c in range(L):
+            out[c] = problem.barrier[s % symbols, c]
+        block, histories = problem.rows.n_features, symbols
+        for j in range(1, problem.order + 1):
+            if has_weight(problem, s, j):
+                start = (block + s % histories) * L
+                for c in range(L):
+                    out[c] += w[start + c]
+            block += histories
+            histories *= symbols
+    out = theta[(T + n_states(problem)) * L : (T + n_states(problem) + 1) * L]
+    start = n_weights(problem) - L
+    for c in range(L):
+        out[c] = problem.barrier[c, L]
+        if problem.use_stop:
+            out[c] += w[start + c]
+
+
+@kernels.add_cost.implements(ChainProblem)
+def add_cost(problem, i, c, theta):
+    L, first = problem.n_labels, problem.starts[i]
+    for t in range(problem.starts[i + 1] - first):
+        costs = problem.costs[problem.gold[first + t]]
+        for label in range(L):
+            theta[t * L + label] += c * costs[label]
+
+
+@kernels.value_of.implements(ChainProblem)
+def value_of(problem, i, theta, y):
+    L, T = problem.n_labels, len(y)
+    if T == 0:
+        return 0.0
+    S = n_states(problem)
+    s, total = S - 1, 0.0
+    for t in range(T):
+        total += theta[t * L + y[t]] + theta[(T + s) * L + y[t]]
+        s = (s * (L + 1) + y[t]) % S
+    return total + theta[(T + S) * L + y[T - 1]]
+
+
+@kernels.cost.implements(ChainProblem)
+def cost(problem, i, y):
+    total = 0.0
+    for t in range(len(y)):
+        total += problem.costs[problem.gold[problem.starts[i] + t], y[t]]
+    return total
+
+
+@kernels.outputs.implements(ChainProblem)
+def outputs(problem, i):
+    T = problem.starts[i + 1] - problem.starts[i]
+    for y in itertools.product(range(problem.n_labels), repeat=int(T)):
+        yield np.array(y, np.int32)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Features
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.indicate.implements(ChainProblem)
+def indicate(problem, i, y, c, parts):
+    L, T, S = problem.n_labels, len(y), n_states(problem)
+    s = S - 1
+    for t in range(T):
+        parts[t * L + y[t]] += c
+        parts[(T + s) * L + y[t]] += c
+        s = (s * (L + 1) + y[t]) % S
+    if T:
+        parts[(T + S) * L + y[T - 1]] += c
+
+
+@helper
+def add_transitions(problem, y, c, into):
+    """into += c * (transition and stop features of y)."""
+    L, S = problem.n_labels, n_states(problem)
+    s = S - 1
+    for t in range(len(y)):
+        block, histories = problem.rows.n_features, L + 1
+        for j in range(1, problem.order + 1):
+            if has_weight(problem, s, j):
+                row(into, block + s % histories, L)[y[t]] += c
+            block += histories
+            histories *= L + 1
+        s = (s * (L + 1) + y[t]) % S
+    if len(y) and problem.use_stop:
+        row(into, n_weights(problem) // L - 1, L)[y[len(y) - 1]] += c
+
+
+@kernels.add_features.implements(ChainProblem)
+def add_features(problem, i, y, c, into):
+    for t in range(len(y)):
+        add_label(problem.rows, problem.starts[i] + t, problem.n_labels, y[t], c, into)
+    add_transitions(problem, y, c, into)
+
+
+@kernels.add_parts.implements(ChainProblem)
+def add_parts(problem, i, parts, c, into):
+    L, first = problem.n_labels, problem.starts[i]
+    T = problem.starts[i + 1] - first
+    if T == 0:
+        return
+    for t in range(T):
+        add_row(problem.rows, first + t, L, parts[t * L : (t + 1) * L], c, into)
+    symbols = L + 1
+    for s in range(n_states(problem)):
+        p = parts[(T + s) * L : (T + s + 1) * L]
+        total = 0.0
+        for label in range(L):
+            total += abs(p[label])
+        if total == 0.0:
+            continue
+        block, histories = problem.rows.n_features, symbols
+        for j in range(1, problem.order + 1):
+            if has_weight(problem, s, j):
+                out = row(into, block + s % histories, L)
+                for label in range(L):
+                    out[label] += c * p[label]
+            block += histories
+            histories *= symbols
+    if problem.use_stop:
+        out = row(into, n_weights(problem) // L - 1, L)
+        p = parts[(T + n_states(problem)) * L : (T + n_states(problem) + 1) * L]
+        for label in range(L):
+            out[label] += c * p[label]
+
+
+@kernels.difference.implements(ChainProblem)
+def difference(problem, i, t, y, c, into):
+    first, differ = problem.starts[i], False
+    for k in range(len(y)):
+        if t[k] != y[k]:
+            differ = True
+            add_labels(problem.rows, first + k, problem.n_labels, t[k], y[k], c, into)
+    if differ:
+        difference_of_transitions(problem, t, y, c, into)
+
+
+@helper
+def difference_of_transitions(problem, a, b, c, into):
+    """into += c * (transition and stop features of a, less those of b), where they differ."""
+    L, S = problem.n_labels, n_states(problem)
+    s, u = S - 1, S - 1
+    for t in range(len(a)):
+        if s != u or a[t] != b[t]:
+            block, histories = problem.rows.n_features, L + 1
+            for j in range(1, problem.order + 1):
+                if has_weight(problem, s, j):
+                    row(into, block + s % histories, L)[a[t]] += c
+                if has_weight(problem, u, j):
+                    row(into, block + u % histories, L)[b[t]] -= c
+                block += histories
+                histories *= L + 1
+        s = (s * (L + 1) + a[t]) % S
+        u = (u * (L + 1) + b[t]) % S
+    last = len(a) - 1
+    if last >= 0 and problem.use_stop and a[last] != b[last]:
+        out = row(into, n_weights(problem) // L - 1, L)
+        out[a[last]] += c
+        out[b[last]] -= c
+
+
+@kernels.margin.implements(ChainProblem)
+def margin(problem, i, w, t, y, scratch):
+    L, S, first = problem.n_labels, n_states(problem), problem.starts[i]
+    s, u, total = S - 1, S - 1, 0.0
+    for k in range(len(t)):
+        if t[k] != y[k]:
+            total += emit_difference(problem.rows, first + k, w, L, t[k], y[k])
+        if s != u or t[k] != y[k]:
+            block, histories = problem.rows.n_features, L + 1
+            for j in range(1, problem.order + 1):
+                if has_weight(problem, s, j):
+                    total += w[(block + s % histories) * L + t[k]]
+                if has_weight(problem, u, j):
+                    total -= w[(block + u % histories) * L + y[k]]
+                block += histories
+                histories *= L + 1
+        s = (s * (L + 1) + t[k]) % S
+        u = (u * (L + 1) + y[k]) % S
+    if len(t) and problem.use_stop:
+        start = n_weights(problem) - L
+        total += w[start + t[len(t) - 1]] - w[start + y[len(t) - 1]]
+    return total

@@ -1,0 +1,220 @@
+"""Multiclass classification: an output is one class; its only part is that class.
+
+    F(x, y) = x (x) e_y,    s(y) = x . W[:, y],    l(y) = costs[gold, y]
+
+All oracles are O(K) once the K scores are known; scoring is O(nnz(x) K).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows, row_norm
+
+
+class MulticlassProblem(NamedTuple):
+    """N packed examples of a K-class problem."""
+
+    rows: Any  #: feature rows, one per example
+    gold: np.ndarray  #: (N,) int32 true classes
+    targets: np.ndarray  #: (N,) int32 classes that margins are measured against
+    costs: np.ndarray  #: (K, K) cost of answering column for row
+    allowed: np.ndarray  #: (N,) int32 row of `sets`, or empty: everything is allowed
+    sets: np.ndarray  #: (sets, K) bool
+    n_classes: int
+
+
+def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, dtype=np.float64) -> MulticlassProblem:
+    """Pack a multiclass problem.
+
+    Parameters
+    ----------
+    x : array or sparse matrix (N, n_features), or feature rows
+    gold : integers (N,), optional
+        True classes in [0, n_classes); left out for prediction.
+    n_classes : int, optional
+    costs : array (K, K), optional
+        ``costs[true, answered]`` with a zero diagonal; 0/1 by default.
+    allowed : bool array (N, K), optional
+        Classes an example may be given; all by default.
+    """
+    rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
+    n = n_rows(rows)
+    gold = np.zeros(n, np.int32) if gold is None else np.asarray(gold, np.int32)
+    if gold.shape != (n,):
+        raise ValueError(f"Expected one class per example: {n} examples, gold of shape {gold.shape}.")
+    k = int(n_classes if n_classes is not None else gold.max(initial=-1) + 1)
+    if n and (gold.min() < 0 or gold.max() >= k):
+        raise ValueError(f"Classes must be integers in [0, {k}). Got {gold.min()} to {gold.max()}.")
+    which, sets = pack_sets(allowed, n, k)
+    return MulticlassProblem(rows, gold, gold, check_costs(costs, k), which, sets, k)
+
+
+def check_costs(costs, k: int) -> np.ndarray:
+    """A (k, k) cost matrix: 0/1 if None, else validated."""
+    if costs is None:
+        return 1.0 - np.eye(k)
+    costs = np.ascontiguousarray(costs, np.float64)
+    if costs.shape != (k, k):
+        raise ValueError(f"The cost matrix must have shape ({k}, {k}), one row per true label. Got {costs.shape}.")
+    if not np.isfinite(costs).all() or (costs < 0).any() or np.diagonal(costs).any():
+        raise ValueError("The cost matrix must be finite and non-negative, with a zero diagonal.")
+    return costs
+
+
+def pack_sets(allowed, n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct rows of a boolean (n, k) array and which row each line uses; both empty if None."""
+    if allowed is None:
+        return np.zeros(0, np.int32), np.ones((1, k), np.bool_)
+    allowed = np.asarray(allowed, np.bool_)
+    if allowed.shape != (n, k):
+        raise ValueError(f"`allowed` must have shape ({n}, {k}). Got {allowed.shape}.")
+    sets, which = np.unique(allowed, axis=0, return_inverse=True)
+    return which.reshape(-1).astype(np.int32), np.ascontiguousarray(sets)
+
+
+@kernels.n_examples.implements(MulticlassProblem)
+def n_examples(problem):
+    return problem.gold.size
+
+
+@kernels.n_weights.implements(MulticlassProblem)
+def n_weights(problem):
+    return problem.rows.n_features * problem.n_classes
+
+
+@kernels.width.implements(MulticlassProblem)
+def width(problem):
+    return problem.n_classes
+
+
+@kernels.n_parts.implements(MulticlassProblem)
+def n_parts(problem, i):
+    return problem.n_classes
+
+
+@kernels.length.implements(MulticlassProblem)
+def length(problem, i):
+    return 1
+
+
+@kernels.target.implements(MulticlassProblem)
+def target(problem, i):
+    return problem.targets[i : i + 1]
+
+
+@kernels.score.implements(MulticlassProblem)
+def score(problem, i, w, theta):
+    theta[: problem.n_classes] = 0.0
+    emit(problem.rows, i, w, problem.n_classes, theta)
+    if problem.allowed.size:
+        for k in range(problem.n_classes):
+            if not problem.sets[problem.allowed[i], k]:
+                theta[k] = -np.inf
+
+
+@kernels.add_cost.implements(MulticlassProblem)
+def add_cost(problem, i, c, theta):
+    for k in range(problem.n_classes):
+        theta[k] += c * problem.costs[problem.gold[i], k]
+
+
+@kernels.value_of.implements(MulticlassProblem)
+def value_of(problem, i, theta, y):
+    return theta[y[0]]
+
+
+@kernels.cost.implements(MulticlassProblem)
+def cost(problem, i, y):
+    return problem.costs[problem.gold[i], y[0]]
+
+
+@kernels.best.implements(MulticlassProblem)
+def best(problem, i, theta, y):
+    y[0] = 0
+    for k in range(1, problem.n_classes):
+        if theta[k] > theta[y[0]]:
+            y[0] = k
+    return theta[y[0]]
+
+
+@kernels.kbest.implements(MulticlassProblem)
+def kbest(problem, i, theta, ys, values):
+    found = 0
+    for k in range(problem.n_classes):
+        if theta[k] == -np.inf or (found == len(values) and theta[k] <= values[found - 1]):
+            continue
+        j = min(found, len(values) - 1)
+        while j > 0 and values[j - 1] < theta[k]:
+            values[j] = values[j - 1]
+            ys[j, 0] = ys[j - 1, 0]
+            j -= 1
+        values[j] = theta[k]
+        ys[j, 0] = k
+        found = min(found + 1, len(values))
+    return found
+
+
+@kernels.expected.implements(MulticlassProblem)
+def expected(problem, i, theta, parts):
+    highest = -np.inf
+    for k in range(problem.n_classes):
+        highest = max(highest, float(theta[k]))
+    parts[: problem.n_classes] = 0.0
+    if highest == -np.inf:
+        return highest
+    total = 0.0
+    for k in range(problem.n_classes):
+        parts[k] = np.exp(theta[k] - highest)
+        total += parts[k]
+    for k in range(problem.n_classes):
+        parts[k] /= total
+    return highest + np.log(total)
+
+
+@kernels.outputs.implements(MulticlassProblem)
+def outputs(problem, i):
+    for k in range(problem.n_classes):
+        yield np.array([k], np.int32)
+
+
+@kernels.indicate.implements(MulticlassProblem)
+def indicate(problem, i, y, c, parts):
+    parts[y[0]] += c
+
+
+@kernels.add_features.implements(MulticlassProblem)
+def add_features(problem, i, y, c, into):
+    add_label(problem.rows, i, problem.n_classes, y[0], c, into)
+
+
+@kernels.add_parts.implements(MulticlassProblem)
+def add_parts(problem, i, parts, c, into):
+    add_row(problem.rows, i, problem.n_classes, parts, c, into)
+
+
+@kernels.difference.implements(MulticlassProblem)
+def difference(problem, i, t, y, c, into):
+    if t[0] != y[0]:
+        add_labels(problem.rows, i, problem.n_classes, t[0], y[0], c, into)
+
+
+@kernels.margin.implements(MulticlassProblem)
+def margin(problem, i, w, t, y, scratch):
+    return emit_difference(problem.rows, i, w, problem.n_classes, t[0], y[0])
+
+
+@kernels.gram.implements(MulticlassProblem)
+def gram(problem, i, t, ys, n, products, scratch, second):
+    norm = row_norm(problem.rows, i)
+    for j in range(n):
+        for k in range(n):
+            if ys[j, 0] == t[0] or ys[k, 0] == t[0]:
+                products[j, k] = 0.0
+            elif ys[j, 0] == ys[k, 0]:
+                products[j, k] = 2.0 * norm
+            else:
+                products[j, k] = norm
