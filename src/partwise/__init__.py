@@ -1,0 +1,78 @@
+"""partwise: structured prediction for Python.
+
+A structure says which parts an output is made of; weights score the parts; an oracle finds the best output or the expected one; a
+loss compares that with the truth; a solver moves the weights.
+
+    >>> from partwise import Classifier, SequenceLabeler
+    >>> labeler = SequenceLabeler(loss="hinge").fit(X, y)      # doctest: +SKIP
+
+Importing this package is quick: numba, scipy and scikit-learn are loaded when something first needs them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+if TYPE_CHECKING:
+    from partwise.compilation import cache_stats, interpret
+    from partwise.estimators import Classifier, SequenceLabeler
+    from partwise.losses import LOSSES, Family
+    from partwise.model_file import ModelFileError, load
+    from partwise.solvers import SOLVERS, Record, Solver, SolveResult, solve
+    from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
+
+_HOME = {
+    "Classifier": "estimators",
+    "SequenceLabeler": "estimators",
+    "Family": "losses",
+    "LOSSES": "losses",
+    "SOLVERS": "solvers",
+    "Record": "solvers",
+    "SolveResult": "solvers",
+    "Solver": "solvers",
+    "solve": "solvers",
+    "ChainProblem": "structures",
+    "MulticlassProblem": "structures",
+    "chain_problem": "structures",
+    "multiclass_problem": "structures",
+    "ModelFileError": "model_file",
+    "load": "model_file",
+    "cache_stats": "compilation",
+    "interpret": "compilation",
+}
+
+__all__ = [
+    "LOSSES",
+    "SOLVERS",
+    "ChainProblem",
+    "Classifier",
+    "Family",
+    "ModelFileError",
+    "MulticlassProblem",
+    "Record",
+    "SequenceLabeler",
+    "SolveResult",
+    "Solver",
+    "__version__",
+    "cache_stats",
+    "chain_problem",
+    "interpret",
+    "load",
+    "multiclass_problem",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'partwise' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"partwise.{_HOME[name]}"), name)
+    globals()[name] = value  # the next access is a plain lookup
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -56,9 +56,9 @@ def squared_norm(a):
     """||a||^2."""
     total = 0.0
     for k in range(a.count[0]):
-        start = a.rows[k] * a.width
-        for j in range(start, start + a.width):
-            total += a.value[j] * a.value[j]
+        value = row(a.value, a.rows[k], a.width)
+        for j in range(a.width):
+            total += value[j] * value[j]
     return total
 
 
@@ -67,9 +67,9 @@ def dot(a, w):
     """a . w."""
     total = 0.0
     for k in range(a.count[0]):
-        start = a.rows[k] * a.width
-        for j in range(start, start + a.width):
-            total += a.value[j] * w[j]
+        value, weight = row(a.value, a.rows[k], a.width), row(w, a.rows[k], a.width)
+        for j in range(a.width):
+            total += value[j] * weight[j]
     return total
 
 
@@ -77,17 +77,15 @@ def dot(a, w):
 def add_to(a, c, w):
     """w += c * a."""
     for k in range(a.count[0]):
-        start = a.rows[k] * a.width
-        for j in range(start, start + a.width):
-            w[j] += c * a.value[j]
+        value, weight = row(a.value, a.rows[k], a.width), row(w, a.rows[k], a.width)
+        for j in range(a.width):
+            weight[j] += c * value[j]
 
 
 @helper
 def clear(a):
     """a = 0, ready for the next example."""
     for k in range(a.count[0]):
-        r = a.rows[k]
-        a.seen[r] = False
-        for j in range(r * a.width, (r + 1) * a.width):
-            a.value[j] = 0.0
+        a.seen[a.rows[k]] = False
+        row(a.value, a.rows[k], a.width)[:] = 0.0
     a.count[0] = 0

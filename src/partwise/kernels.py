@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from partwise.accumulator import clear, dot
-from partwise.compilation import Kernel, MissingKernel, kernel
+from partwise.compilation import Kernel, MissingKernel, entry, kernel
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sizes
@@ -165,9 +165,25 @@ def require(problem: Any, kernels: Iterable[Any], who: str) -> None:
             raise TypeError(f"{who} needs the kernel {k.__name__!r}. {error}")
 
 
+@entry
+def measure(problem, lengths):
+    """lengths[i] = length of the outputs of example i; returns the largest and the total number of parts."""
+    largest, total = 0, 0
+    for i in range(len(lengths)):
+        lengths[i] = length(problem, i)
+        parts = n_parts(problem, i)
+        largest = max(largest, parts)
+        total += parts
+    return largest, total
+
+
 def sizes(problem: Any) -> tuple[np.ndarray, int]:
     """Offsets of the outputs when laid end to end, and the largest number of parts of one example."""
-    n = n_examples(problem)
-    lengths = np.fromiter((length(problem, i) for i in range(n)), np.int64, n)
-    parts = max((n_parts(problem, i) for i in range(n)), default=0)
-    return np.concatenate([[0], np.cumsum(lengths)]), int(parts)
+    starts = np.zeros(n_examples(problem) + 1, np.int64)
+    largest, _ = measure(problem, starts[1:])
+    return np.cumsum(starts), int(largest)
+
+
+def total_parts(problem: Any) -> int:
+    """Number of parts of all examples together: the size of the problem, beside the number of weights."""
+    return int(measure(problem, np.zeros(n_examples(problem), np.int64))[1])

@@ -9,6 +9,7 @@ never changes the answer.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
@@ -19,7 +20,9 @@ from partwise import kernels
 from partwise.compilation import entry
 from partwise.losses import Family, add_gradient, evaluate, workspace
 
-MOST_CHUNKS = 8
+MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
+SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
+BLOCK = 2048  # weights per block: a few vectors of that length stay in the nearest cache
 
 
 @entry
@@ -97,7 +100,75 @@ def losses_at(problem: Any, loss: Family, w: np.ndarray, n_jobs: int | None = No
     return losses
 
 
-def objective(problem: Any, loss: Family, C: np.ndarray, w: np.ndarray, n_jobs: int | None = None) -> Value:
+@entry
+def add_weights(gradient, w, first, last):
+    """gradient += w for first <= j < last; returns ||w||^2 and ||gradient||^2 there, each vector being read once.
+
+    Summing block by block keeps the rounding error at that of BLOCK + d / BLOCK terms rather than d.
+    """
+    w_norm, norm = 0.0, 0.0
+    for start in range(first, last, BLOCK):
+        w_sum, total = 0.0, 0.0
+        for j in range(start, min(start + BLOCK, last)):
+            v = float(w[j])
+            g = gradient[j] + v
+            gradient[j] = g
+            w_sum += v * v
+            total += g * g
+        w_norm += w_sum
+        norm += total
+    return w_norm, norm
+
+
+def spans(d: int) -> list[tuple[int, int]]:
+    """Ranges of weights that one thread works on at a time: whole blocks, few if there are few weights."""
+    step = max(-(-d // MOST_CHUNKS // BLOCK) * BLOCK, 64 * BLOCK)
+    return [(first, min(first + step, d)) for first in range(0, max(d, 1), step)]
+
+
+def take(pool: list[np.ndarray], d: int) -> np.ndarray:
+    """A vector of d zeros, from the pool if it has one."""
+    try:
+        vector = pool.pop()
+    except IndexError:
+        return np.zeros(d)
+    vector.fill(0.0)
+    return vector
+
+
+def loss_gradient(problem: Any, loss: Family, C, w, losses, n_jobs, pool) -> np.ndarray:
+    """sum_i C_i dL_i(w), and losses[i] = L_i(w).
+
+    Every chunk of examples is summed in a vector of its own and the chunks are added in their order, whichever thread was first.
+    A chunk costs a pass over d, so there are few of them where the weights outnumber the parts.
+    """
+    d = kernels.n_weights(problem)
+    plan = chunks(problem, most=int(np.clip(2 * kernels.total_parts(problem) // max(d, 1), 1, MOST_CHUNKS)))
+    total, turn, done = take(pool, d), threading.Condition(), [0]
+
+    def run(k):
+        gradient = take(pool, d) if k else total
+        try:
+            work = workspace(problem, w.dtype)
+            for first in range(plan[k][0], plan[k][1], SLICE):
+                loss_pass(problem, loss.kernel, first, min(first + SLICE, plan[k][1]), C, w, work, losses, gradient)
+            with turn:
+                turn.wait_for(lambda: done[0] >= k)
+            if k:
+                np.add(total, gradient, out=total)
+                pool.append(gradient)
+        finally:  # also after an error, or the others would wait for ever
+            with turn:
+                done[0] = max(done[0], k + 1)
+                turn.notify_all()
+
+    in_threads(run, range(len(plan)), n_jobs)
+    return total
+
+
+def objective(
+    problem: Any, loss: Family, C: np.ndarray, w: np.ndarray, n_jobs: int | None = None, pool: list[np.ndarray] | None = None
+) -> Value:
     """P(w) with its gradient and a dual bound, in one pass over the examples.
 
     The dual point is the one that w itself suggests: alpha_i = C_i p_i(. | w), whose weights are w' = -sum_i C_i dL_i(w). Then
@@ -107,38 +178,17 @@ def objective(problem: Any, loss: Family, C: np.ndarray, w: np.ndarray, n_jobs: 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but loose;
     dual solvers know better points.
 
-    Cost: one oracle call per example; memory: one vector of length d per thread.
+    Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
+    again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
+    new memory, whose first touch costs as much as a pass of arithmetic. The gradient is the caller's to put back.
     """
+    pool = [] if pool is None else pool
     losses = np.zeros(kernels.n_examples(problem))
-    d = kernels.n_weights(problem)
-    # a chunk costs a pass over d: few chunks where the weights outnumber the parts
-    parts = sum(kernels.n_parts(problem, i) for i in range(len(losses)))
-    plan = chunks(problem, most=int(np.clip(2 * parts // max(d, 1), 1, MOST_CHUNKS)))
-    total = np.zeros(d)
-    spare = [] if n_threads(n_jobs) > 1 else [np.zeros(d)] * (len(plan) > 1)
-
-    def run(chunk):
-        if chunk == plan[0]:
-            gradient = total
-        elif spare:
-            gradient = spare[0]
-            gradient[:] = 0.0
-        else:
-            gradient = np.zeros(d)
-        loss_pass(problem, loss.kernel, *chunk, C, w, workspace(problem, w.dtype), losses, gradient)
-        if spare and gradient is not total:
-            np.add(total, gradient, out=total)
-        return gradient
-
-    gradients = in_threads(run, plan, n_jobs)
-    if not spare:
-        for gradient in gradients[1:]:
-            total += gradient
-    loss_sum = float(C @ losses)
-    w = w.astype(np.float64, copy=False)
-    primal = 0.5 * float(w @ w) + loss_sum
-    total += w
-    return Value(primal, primal - 0.5 * float(total @ total), total)
+    gradient = loss_gradient(problem, loss, C, w, losses, n_jobs, pool)
+    norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
+    w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
+    primal = 0.5 * w_norm + float(C @ losses)
+    return Value(primal, primal - 0.5 * norm, gradient)
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,0 +1,17 @@
+"""Data to learn from: readers for common formats, and generators that need no files."""
+
+from partwise.datasets.columns import chunking_attributes, read_columns
+from partwise.datasets.corpora import data_folder, load_conll2000, load_news20, load_usps
+from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
+
+__all__ = [
+    "chunking_attributes",
+    "data_folder",
+    "digit_grammar",
+    "load_conll2000",
+    "load_news20",
+    "load_usps",
+    "make_digit_words",
+    "make_tagged_sequences",
+    "read_columns",
+]

@@ -12,11 +12,17 @@ from partwise import kernels
 from partwise.losses import Family, get_loss
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
 from partwise.solvers.dca import DCA
+from partwise.solvers.kbest_mira import KBestMIRA
+from partwise.solvers.mira import MIRA
+from partwise.solvers.pegasos import Pegasos
+from partwise.solvers.perceptron import Perceptron
+from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.result import Record, SolveResult
+from partwise.solvers.sgd import SGD
 
 __all__ = ["SOLVERS", "Progress", "Record", "SolveResult", "Solver", "State", "Task", "check", "get_solver", "make_task", "solve"]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (DCA,)}
+SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS)}
 
 
 def get_solver(solver: str | Solver, problem: Any = None, loss: Family | None = None) -> Solver:

@@ -44,6 +44,7 @@ class OnlineSolver(Solver):
     def epoch(self, task: Task, state: Any) -> Progress:
         loss = 0.0
         for order in task.slices(state.epochs):
+            order = order[task.C[order] > 0.0]  # an example of no weight is not there: it moves neither w nor the average
             loss += self.visit(task, state, order)
             state.oracle_calls += len(order)
         state.epochs += 1

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from partwise.accumulator import row
 from partwise.compilation import helper
 
 SCALE, SUM, STEPS, NORM = range(4)
@@ -41,17 +42,15 @@ def add(weights, c, a):
     c /= numbers[SCALE]
     d = c * numbers[SUM]
     for k in range(a.count[0]):
-        r = a.rows[k]
-        a.seen[r] = False
+        a.seen[a.rows[k]] = False
+        value, weight = row(a.value, a.rows[k], a.width), row(v, a.rows[k], a.width)
+        for j in range(a.width):
+            weight[j] += c * value[j]
         if u.size:
-            for j in range(r * a.width, (r + 1) * a.width):
-                v[j] += c * a.value[j]
-                u[j] -= d * a.value[j]
-                a.value[j] = 0.0
-        else:
-            for j in range(r * a.width, (r + 1) * a.width):
-                v[j] += c * a.value[j]
-                a.value[j] = 0.0
+            weight = row(u, a.rows[k], a.width)
+            for j in range(a.width):
+                weight[j] -= d * value[j]
+        value[:] = 0.0
     a.count[0] = 0
 
 

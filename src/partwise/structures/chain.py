@@ -180,7 +180,7 @@ def score(problem, i, w, theta):
     T = problem.starts[i + 1] - first
     theta[: T * L] = 0.0
     for t in range(T):
-        emit(problem.rows, first + t, w, L, theta[t * L : (t + 1) * L])
+        emit(problem.rows, first + t, w, L, row(theta, t, L))
     if problem.allowed.size:
         for t in range(T):
             fine = problem.sets[problem.allowed[first + t]]
@@ -189,23 +189,24 @@ def score(problem, i, w, theta):
                     theta[t * L + c] = -np.inf
     symbols = L + 1
     for s in range(n_states(problem)):
-        out = theta[(T + s) * L : (T + s + 1) * L]
+        out = row(theta, T + s, L)
+        wall = problem.barrier[s % symbols]
         for c in range(L):
-            out[c] = problem.barrier[s % symbols, c]
+            out[c] = wall[c]
         block, histories = problem.rows.n_features, symbols
         for j in range(1, problem.order + 1):
             if has_weight(problem, s, j):
-                start = (block + s % histories) * L
+                weight = row(w, block + s % histories, L)
                 for c in range(L):
-                    out[c] += w[start + c]
+                    out[c] += weight[c]
             block += histories
             histories *= symbols
-    out = theta[(T + n_states(problem)) * L : (T + n_states(problem) + 1) * L]
-    start = n_weights(problem) - L
+    out = row(theta, T + n_states(problem), L)
+    weight = row(w, n_weights(problem) // L - 1, L)
     for c in range(L):
         out[c] = problem.barrier[c, L]
         if problem.use_stop:
-            out[c] += w[start + c]
+            out[c] += weight[c]
 
 
 @kernels.add_cost.implements(ChainProblem)
@@ -213,8 +214,9 @@ def add_cost(problem, i, c, theta):
     L, first = problem.n_labels, problem.starts[i]
     for t in range(problem.starts[i + 1] - first):
         costs = problem.costs[problem.gold[first + t]]
+        node = row(theta, t, L)
         for label in range(L):
-            theta[t * L + label] += c * costs[label]
+            node[label] += c * costs[label]
 
 
 @kernels.value_of.implements(ChainProblem)
@@ -293,10 +295,10 @@ def add_parts(problem, i, parts, c, into):
     if T == 0:
         return
     for t in range(T):
-        add_row(problem.rows, first + t, L, parts[t * L : (t + 1) * L], c, into)
+        add_row(problem.rows, first + t, L, row(parts, t, L), c, into)
     symbols = L + 1
     for s in range(n_states(problem)):
-        p = parts[(T + s) * L : (T + s + 1) * L]
+        p = row(parts, T + s, L)
         total = 0.0
         for label in range(L):
             total += abs(p[label])
@@ -312,7 +314,7 @@ def add_parts(problem, i, parts, c, into):
             histories *= symbols
     if problem.use_stop:
         out = row(into, n_weights(problem) // L - 1, L)
-        p = parts[(T + n_states(problem)) * L : (T + n_states(problem) + 1) * L]
+        p = row(parts, T + n_states(problem), L)
         for label in range(L):
             out[label] += c * p[label]
 

@@ -10,11 +10,71 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
+from partwise.accumulator import row
 from partwise.compilation import entry, helper
+from partwise.numerics import exp
 from partwise.structures.chain import ChainProblem, n_states
 
 WIDEST = 200.0  # scores of one step may differ by this much (e^-200 = 1e-87) before log-space takes over
 SMALLEST = 1e-200
+
+
+@helper
+def padded_width(L, itemsize):
+    """Room for L labels and the begin symbol in whole vectors of 64 bytes, so that inner loops leave no remainder."""
+    lanes = 64 // itemsize
+    return (L + lanes) // lanes * lanes
+
+
+@helper
+def max_sums(a, matrix, n, R, out):
+    """out[c] = max(out[c], max_{k < n} a[k] + matrix[k, c]): a vector times a matrix in the semiring (max, +).
+
+    Four rows at a time: one pass over `out` for four of them.
+    """
+    k = 0
+    while k + 4 <= n:
+        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        m0, m1, m2, m3 = row(matrix, k, R), row(matrix, k + 1, R), row(matrix, k + 2, R), row(matrix, k + 3, R)
+        for c in range(R):
+            u, v = a0 + m0[c], a1 + m1[c]
+            u = u if u > v else v
+            v = a2 + m2[c]
+            u = u if u > v else v
+            v = a3 + m3[c]
+            u = u if u > v else v
+            out[c] = u if u > out[c] else out[c]
+        k += 4
+    while k < n:
+        a0, m0 = a[k], row(matrix, k, R)
+        for c in range(R):
+            u = a0 + m0[c]
+            out[c] = u if u > out[c] else out[c]
+        k += 1
+
+
+@helper
+def sum_products(a, matrix, n, R, out):
+    """out[c] += sum_{k < n} a[k] * matrix[k, c]: the same in the semiring (+, *)."""
+    k = 0
+    while k + 4 <= n:
+        a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
+        m0, m1, m2, m3 = row(matrix, k, R), row(matrix, k + 1, R), row(matrix, k + 2, R), row(matrix, k + 3, R)
+        for c in range(R):
+            out[c] += a0 * m0[c] + a1 * m1[c] + a2 * m2[c] + a3 * m3[c]
+        k += 4
+    while k < n:
+        a0, m0 = a[k], row(matrix, k, R)
+        for c in range(R):
+            out[c] += a0 * m0[c]
+        k += 1
+
+
+@helper
+def gather(values, h, kept, n, out):
+    """out[k] = values[k * kept + h]: the states that forget their oldest symbol into the same history h."""
+    for k in range(n):
+        out[k] = values[k * kept + h]
 
 
 @kernels.best.implements(ChainProblem)
@@ -23,43 +83,44 @@ def best(problem, i, theta, y):
     L, T = problem.n_labels, problem.starts[i + 1] - problem.starts[i]
     if T == 0:
         return 0.0
-    symbols, S = L + 1, n_states(problem)
-    kept = S // symbols
-    transitions = theta[T * L : (T + S) * L]
-    alpha = np.full((T, S), -np.inf, theta.dtype)
-    for c in range(L):  # the begin state is the largest number
-        alpha[0, (S - 1) % kept * symbols + c] = transitions[(S - 1) * L + c] + theta[c]
+    H, S = L + 1, n_states(problem)
+    kept, R = S // H, padded_width(L, theta.itemsize)
+    move = np.full(S * R, -np.inf, theta.dtype)  # [history kept, symbol forgotten, label]
+    for s in range(S):
+        out, scores = row(move, s % kept * H + s // kept, R), row(theta, T + s, L)
+        for c in range(L):
+            out[c] = scores[c]
+    alpha = np.full((T, S), -np.inf, theta.dtype)  # best prefix ending in state s at t
+    out, scores, leave = row(alpha[0], kept - 1, H), row(theta, 0, L), row(theta, T + S - 1, L)
+    for c in range(L):
+        out[c] = leave[c] + scores[c]
+    coming, highest = np.empty(H, theta.dtype), np.empty(R, theta.dtype)
     for t in range(1, T):
-        before, now = alpha[t - 1], alpha[t]
-        for s in range(S):
-            if before[s] == -np.inf:
-                continue
-            a = before[s]
-            out = now[s % kept * symbols : s % kept * symbols + L]
-            leave = transitions[s * L : (s + 1) * L]
-            for c in range(L):
-                v = a + leave[c]
-                out[c] = v if v > out[c] else out[c]
-        node = theta[t * L : (t + 1) * L]
+        scores = row(theta, t, L)
         for h in range(kept):
-            out = now[h * symbols : h * symbols + L]
+            gather(alpha[t - 1], h, kept, H, coming)
+            highest[:] = -np.inf
+            max_sums(coming, row(move, h, H * R), H, R, highest)
+            out = row(alpha[t], h, H)
             for c in range(L):
-                out[c] += node[c]
-    stop = theta[(T + S) * L : (T + S + 1) * L]
-    s, value = 0, -np.inf
-    for u in range(S):
-        if u % symbols < L and alpha[T - 1, u] + stop[u % symbols] > value:
-            s, value = u, alpha[T - 1, u] + stop[u % symbols]
-    y[T - 1] = s % symbols
-    for t in range(T - 2, -1, -1):
-        c, tail = s % symbols, s // symbols
-        highest = -np.inf
-        for x in range(symbols):
-            u = x * kept + tail
-            v = alpha[t, u] + transitions[u * L + c]
-            if v > highest:
-                highest, s = v, u
-        y[t] = s % symbols if highest > -np.inf else 0
+                out[c] = highest[c] + scores[c]
+    stop, value, s = row(theta, T + S, L), -np.inf, 0
+    for h in range(kept):
+        out = row(alpha[T - 1], h, H)
+        for c in range(L):
+            if out[c] + stop[c] > value:
+                value, s = out[c] + stop[c], h * H + c
+    for t in range(T - 1, 0, -1):
+        h, c = s // H, s % H
+        y[t] = c
+        before, column = alpha[t - 1], move[h * H * R + c :]
+        at, top = 0, -np.inf
+        for k in range(H):
+            v = before[k * kept + h] + column[k * R]
+            if v > top:
+                at, top = k, v
+        s = at * kept + h if top > -np.inf else 0
+    y[0] = s % H
     return value
 
 
@@ -135,11 +196,22 @@ def expected(problem, i, theta, parts):
 def finite_range(values):
     """Highest and lowest among the finite values; highest = -inf if there is none."""
     highest, lowest = -np.inf, np.inf
-    for v in values:
-        if v != -np.inf:
-            highest = max(highest, float(v))
-            lowest = min(lowest, float(v))
+    for k in range(len(values)):
+        v = values[k]
+        u = v if v > -np.inf else np.inf
+        highest = v if v > highest else highest
+        lowest = u if u < lowest else lowest
     return highest, lowest
+
+
+@helper
+def exponentials(scores, high, out):
+    """out = exp(scores - high), zero where `out` is longer (whole vectors: no remainder)."""
+    out[:] = -np.inf
+    for c in range(len(scores)):
+        out[c] = scores[c] - high
+    for c in range(len(out)):
+        out[c] = exp(out[c])
 
 
 @helper
@@ -149,96 +221,93 @@ def expected_scaled(L, T, S, theta, parts):
     Where no score is -inf, entries of one step differ by less than e^WIDEST and nothing can underflow. Where some are,
     a state can fall behind over many steps: it is caught on its way down, between SMALLEST and zero.
     """
-    symbols = L + 1
-    kept = S // symbols
+    H = L + 1
+    kept, R = S // H, padded_width(L, 8)
     high, low = finite_range(theta[T * L : (T + S) * L])
-    if high == -np.inf:
-        return -np.inf
-    spread = high - low
-    stop_high, stop_low = finite_range(theta[(T + S) * L : (T + S + 1) * L])
-    if stop_high == -np.inf:
+    stop_high, stop_low = finite_range(row(theta, T + S, L))
+    if high == -np.inf or stop_high == -np.inf:
         return -np.inf
     if stop_high - stop_low > WIDEST:
         return np.inf
-    move = np.empty(S * L)
-    for k in range(S * L):
-        move[k] = np.exp(theta[T * L + k] - high)
-    node = np.empty((T, L))
     log_z = stop_high + T * high
+    # exp of the transitions out of each state as [history kept, symbol forgotten, label], and the same transposed
+    move, back = np.zeros(S * R), np.zeros(kept * L * R)
+    for s in range(S):
+        h, k = s % kept, s // kept
+        out = row(move, h * H + k, R)
+        exponentials(row(theta, T + s, L), high, out)
+        column = back[h * L * R + k :]
+        for c in range(L):
+            column[c * R] = out[c]
+    alpha, beta = np.zeros((T, S)), np.zeros((T, S))  # all prefixes ending in, all suffixes after state s at t
+    ahead = np.zeros((kept, T * R))  # what a state that keeps history h finds at t: emission times beta
+    emission, coming, sums = np.zeros(R), np.zeros(max(H, T)), np.zeros(R)
     for t in range(T):
-        node_high, node_low = finite_range(theta[t * L : (t + 1) * L])
+        node_high, node_low = finite_range(row(theta, t, L))
         if node_high == -np.inf:
             return -np.inf
-        if spread + node_high - node_low > WIDEST:
+        if high - low + node_high - node_low > WIDEST:
             return np.inf
-        log_z += node_high
-        for c in range(L):
-            node[t, c] = np.exp(theta[t * L + c] - node_high)
-    alpha, beta, now = np.zeros((T, S)), np.zeros((T, S)), np.zeros(S)
-    for c in range(L):
-        alpha[0, (S - 1) % kept * symbols + c] = move[(S - 1) * L + c] * node[0, c]
-    for t in range(T):
-        if t > 0:
-            for s in range(S):
-                a = alpha[t - 1, s]
-                if a > 0.0:
-                    out = alpha[t, s % kept * symbols : s % kept * symbols + L]
-                    leave = move[s * L : (s + 1) * L]
-                    for c in range(L):
-                        out[c] += a * leave[c]
+        exponentials(row(theta, t, L), node_high, emission)
+        for h in range(kept):
+            row(ahead[h], t, R)[:] = emission
+            if t > 0:
+                gather(alpha[t - 1], h, kept, H, coming)
+            else:
+                coming[:] = 0.0
+                coming[L] = 1.0 if h == kept - 1 else 0.0
+            sums[:] = 0.0
+            sum_products(coming, row(move, h, H * R), H, R, sums)
+            out = row(alpha[t], h, H)
+            for c in range(L):
+                out[c] = sums[c] * emission[c]
+        total, trouble = normalise(alpha[t])
+        if trouble != 0:
+            return -np.inf if trouble < 0 else np.inf
+        log_z += node_high + np.log(total)
+    for h in range(kept):
+        exponentials(row(theta, T + S, L), stop_high, row(beta[T - 1], h, H))
+    for t in range(T - 1, -1, -1):
+        now = beta[t]
+        if t < T - 1:
             for h in range(kept):
-                for c in range(L):
-                    alpha[t, h * symbols + c] *= node[t, c]
-        total, state = normalise(alpha[t])
-        if state != 0:
-            return -np.inf if state < 0 else np.inf
-        log_z += np.log(total)
-    total = 0.0
-    for s in range(S):
-        if s % symbols < L:
-            beta[T - 1, s] = np.exp(theta[(T + S) * L + s % symbols] - stop_high)
-            total += alpha[T - 1, s] * beta[T - 1, s]
-    if total < SMALLEST:
-        return -np.inf if total == 0.0 else np.inf
-    log_z += np.log(total)
-    for t in range(T - 2, -1, -1):
-        for h in range(kept):
-            for c in range(L):
-                now[h * symbols + c] = node[t + 1, c] * beta[t + 1, h * symbols + c]
+                sums[:] = 0.0
+                sum_products(row(ahead[h], t + 1, R), row(back, h, L * R), L, R, sums)
+                for k in range(H):
+                    now[k * kept + h] = sums[k]
         total = 0.0
         for s in range(S):
-            if alpha[t, s] > 0.0:
-                into = now[s % kept * symbols : s % kept * symbols + L]
-                leave = move[s * L : (s + 1) * L]
-                b = 0.0
-                for c in range(L):
-                    b += leave[c] * into[c]
-                beta[t, s] = b
-                total += alpha[t, s] * b
+            total += alpha[t, s] * now[s]
         if total < SMALLEST:
-            return np.inf
-        for s in range(S):
-            a = alpha[t, s] / total
-            if a > 0.0:
-                into = now[s % kept * symbols : s % kept * symbols + L]
-                out = parts[(T + s) * L : (T + s + 1) * L]
-                for c in range(L):
-                    out[c] += a * into[c]
-        _, state = normalise(beta[t])
-        if state != 0:
-            return np.inf
-    for k in range(S * L):
-        parts[T * L + k] *= move[k]
-    for t in range(T):
-        total = 0.0
-        for s in range(S):
-            total += alpha[t, s] * beta[t, s]
+            return -np.inf if total == 0.0 and t == T - 1 else np.inf
+        if t == T - 1:
+            log_z += np.log(total)
+        inverse, out = 1.0 / total, row(parts, t, L)
         for h in range(kept):
+            prefix, suffix = row(alpha[t], h, H), row(now, h, H)
             for c in range(L):
-                parts[t * L + c] += alpha[t, h * symbols + c] * beta[t, h * symbols + c] / total
-    for c in range(L):
-        parts[(T + S - 1) * L + c] = parts[c]
-        parts[(T + S) * L + c] = parts[(T - 1) * L + c]
+                out[c] += inverse * prefix[c] * suffix[c]
+        for s in range(S):
+            alpha[t, s] *= inverse
+        _, trouble = normalise(now)
+        if trouble != 0:
+            return np.inf
+        for h in range(kept):
+            into, suffix = row(ahead[h], t, R), row(now, h, H)
+            for c in range(L):
+                into[c] *= suffix[c]
+    # expected transitions: counts[s, c] = move[s, c] sum_t alpha[t, s] ahead[t + 1, c], one matrix product per history kept
+    for h in range(kept):
+        for k in range(H):
+            for t in range(T - 1):
+                coming[t] = alpha[t, k * kept + h]
+            sums[:] = 0.0
+            sum_products(coming, ahead[h][R:], T - 1, R, sums)
+            leave, out = row(move, h * H + k, R), row(parts, T + k * kept + h, L)
+            for c in range(L):
+                out[c] = sums[c] * leave[c]
+    row(parts, T + S - 1, L)[:] = row(parts, 0, L)
+    row(parts, T + S, L)[:] = row(parts, T - 1, L)
     return log_z
 
 
@@ -250,11 +319,11 @@ def normalise(a):
         total += a[s]
     if total == 0.0:
         return total, -1
-    smallest = 1.0
+    smallest, inverse = 1.0, 1.0 / total
     for s in range(len(a)):
-        a[s] /= total
-        if a[s] > 0.0 and a[s] < smallest:
-            smallest = a[s]
+        a[s] *= inverse
+        positive = a[s] if a[s] > 0.0 else 1.0
+        smallest = positive if positive < smallest else smallest
     return total, 1 if smallest < SMALLEST else 0
 
 

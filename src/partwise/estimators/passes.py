@@ -1,0 +1,84 @@
+"""Passes over packed sequences that estimators need beside those of `partwise.objective`: marginals, k best outputs, scores of given ones.
+
+Written over the kernels, for any structure whose first parts are its *nodes*, ``length * width`` of them: one part per position and label.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.compilation import entry
+from partwise.objective import chunks, in_threads
+
+
+@entry
+def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_z):
+    """Node marginals under p(y) ~ exp(beta s(y)), laid end to end in the rows of `out`, and the log-partitions."""
+    width = kernels.width(problem)
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        if beta != 1.0:
+            scores *= beta
+        log_z[i] = kernels.expected(problem, i, scores, parts)
+        for t in range(starts[i + 1] - starts[i]):
+            for c in range(width):
+                out[starts[i] + t, c] = parts[t * width + c]
+
+
+@entry
+def kbest_pass(problem, first, last, w, theta, starts, out, values, found):
+    """The k best outputs of every example in the k rows of `out`, their scores, and how many there are."""
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        found[i] = kernels.kbest(problem, i, scores, out[:, starts[i] : starts[i + 1]], values[i])
+
+
+@entry
+def value_pass(problem, first, last, w, theta, values):
+    """The scores of the target outputs."""
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        values[i] = kernels.value_of(problem, i, scores, kernels.target(problem, i))
+
+
+def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Node marginals (positions of all examples, labels) under p(y) ~ exp(beta s(y)), and the log-partition of every example."""
+    starts, parts = kernels.sizes(problem)
+    out, log_z = np.zeros((starts[-1], kernels.width(problem))), np.zeros(len(starts) - 1)
+
+    def run(chunk):
+        marginal_pass(problem, *chunk, w, beta, np.zeros(parts), np.zeros(parts), starts, out, log_z)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return out, log_z
+
+
+def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The k best outputs end to end (k, positions), their scores (N, k), and how many each example has (N,)."""
+    starts, parts = kernels.sizes(problem)
+    n = len(starts) - 1
+    out, values, found = np.zeros((k, starts[-1]), np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64)
+
+    def run(chunk):
+        kbest_pass(problem, *chunk, w, np.zeros(parts), starts, out, values, found)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return out, values, found
+
+
+def values_of_targets(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """The score of every example's target output."""
+    _, parts = kernels.sizes(problem)
+    values = np.zeros(kernels.n_examples(problem))
+
+    def run(chunk):
+        value_pass(problem, *chunk, w, np.zeros(parts), values)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return values

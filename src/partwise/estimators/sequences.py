@@ -1,0 +1,207 @@
+"""What `SequenceLabeler` accepts as sequences and labels, brought into one form: tokens end to end, and lengths.
+
+A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.features.attributes`), or a matrix with one row per
+token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``. Nothing is
+guessed: what is not recognised is refused, with the number of the sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import chain
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+
+from partwise.features.attributes import LISTS
+
+ATTRIBUTES, MATRIX = "attributes", "matrix"
+FORMS = "a list of sequences, each a list of tokens or a matrix with one row per token; or tokens end to end with lengths="
+
+
+class Tokens(NamedTuple):
+    """Sequences laid end to end."""
+
+    kind: str  #: ATTRIBUTES, MATRIX, or "" where there is no token to tell by
+    tokens: Any  #: a list, or a matrix (array or CSR)
+    lengths: np.ndarray  #: (sequences,) int64
+    joined: bool  #: whether the user gave them end to end
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(sequences + 1,) first token of each sequence."""
+        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    def place(self, token: int) -> str:
+        """Where a token is, in words."""
+        return place(self.starts, token)
+
+
+def place(starts: np.ndarray, token: int) -> str:
+    """Where a token is, in words."""
+    sequence = int(np.searchsorted(starts, token, side="right")) - 1
+    return f"token {token - starts[sequence]} of sequence {sequence}"
+
+
+def read_tokens(X: Any, lengths: Any, who: str, dtype: Any) -> Tokens:
+    """Sequences in any accepted form."""
+    if isinstance(X, str | bytes | Mapping):
+        raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}.")
+    if lengths is not None:
+        return _read_joined(X, lengths, dtype)
+    if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object):
+        raise ValueError(
+            f"Got one matrix of shape {X.shape} as X: where do its sequences begin? Give lengths=, the number of rows of each "
+            "sequence, or a list of matrices."
+        )
+    if not hasattr(X, "__len__") or not hasattr(X, "__getitem__"):
+        raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}; if it yields sequences, pass list(X).")
+    if isinstance(X, np.ndarray) and X.ndim == 0:
+        raise TypeError(f"X must be {FORMS}. Got an array without dimensions holding a {type(X.item()).__name__}.")
+    sequences = [_as_sequence(sequence, i) for i, sequence in enumerate(X)]
+    kinds = [_kind(sequence, i) for i, sequence in enumerate(sequences)]
+    told = [i for i, kind in enumerate(kinds) if kind]
+    kind = kinds[told[0]] if told else ""
+    for i in told:
+        if kinds[i] != kind:
+            raise ValueError(f"All sequences must be of one kind. Got {kind} in sequence {told[0]}, but {kinds[i]} in sequence {i}.")
+    if kind != MATRIX:
+        n = np.fromiter(map(len, sequences), np.int64, len(sequences))
+        return Tokens(kind, list(chain.from_iterable(sequences)), n, False)
+    matrices = [_as_matrix(sequences[i], dtype, f"Sequence {i}") if kinds[i] else None for i in range(len(sequences))]
+    width = matrices[told[0]].shape[1]
+    for i, matrix in enumerate(matrices):
+        if matrix is not None and matrix.shape[1] != width and matrix.shape != (0, 0):
+            raise ValueError(f"Sequence {i} has {matrix.shape[1]} features per token, but sequence {told[0]} has {width}.")
+    n = np.array([0 if matrix is None else matrix.shape[0] for matrix in matrices], np.int64)
+    filled = [matrix for matrix in matrices if matrix is not None and matrix.shape[0]] or [matrices[told[0]]]
+    if any(scipy.sparse.issparse(matrix) for matrix in filled):
+        return Tokens(kind, scipy.sparse.vstack(filled, format="csr", dtype=dtype), n, False)
+    return Tokens(kind, np.concatenate(filled), n, False)
+
+
+def _as_sequence(sequence: Any, i: int) -> Any:
+    if isinstance(sequence, str | bytes | Mapping):
+        raise TypeError(
+            f"Each sequence must be a list of tokens or a matrix. Sequence {i} is the {type(sequence).__name__} {sequence!r}; X must be a "
+            "list of sequences, not one sequence."
+        )
+    if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
+        return sequence.tolist()
+    if not hasattr(sequence, "__len__") and not scipy.sparse.issparse(sequence):
+        raise TypeError(
+            f"Each sequence must be a list of tokens or a matrix. Sequence {i} is a {type(sequence).__name__}"
+            + ("." if np.isscalar(sequence) else "; if it yields tokens, pass a list of them.")
+        )
+    return sequence
+
+
+def _kind(sequence: Any, i: int) -> str:
+    """ATTRIBUTES or MATRIX, or "" if the sequence is empty."""
+    if scipy.sparse.issparse(sequence):
+        return MATRIX
+    if isinstance(sequence, np.ndarray):
+        if sequence.ndim != 2 or sequence.dtype.kind not in "biuf":
+            raise ValueError(
+                f"A sequence given as an array must have two dimensions and hold numbers. Sequence {i} has shape {sequence.shape} "
+                f"and dtype {sequence.dtype}."
+            )
+        return MATRIX
+    return _kind_of_tokens(sequence, f"of sequence {i} ")
+
+
+def _kind_of_tokens(tokens: Any, where: str = "") -> str:
+    if not len(tokens):
+        return ""
+    first = tokens[0]
+    if isinstance(first, str | bytes | set | frozenset | Mapping):
+        return ATTRIBUTES  # a bare string is refused there, with advice
+    if isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "biuf":
+        return MATRIX
+    if isinstance(first, LISTS):
+        return MATRIX if len(first) and _is_number(first[0]) else ATTRIBUTES
+    raise TypeError(f"A token must be a list of strings, a dict, or a row of numbers. Token 0 {where}is {first!r} ({type(first).__name__}).")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | np.number | np.bool_)
+
+
+def _as_matrix(x: Any, dtype: Any, what: str) -> Any:
+    if scipy.sparse.issparse(x):
+        x = x.tocsr().astype(dtype)
+        if not x.has_canonical_format:
+            x = x.copy()
+            x.sum_duplicates()
+        return x
+    try:
+        x = np.ascontiguousarray(x, dtype)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{what} is not a matrix of numbers with one row per token: {error}") from None
+    if x.ndim != 2:
+        raise ValueError(f"{what} must be a matrix with one row per token. Got shape {x.shape}.")
+    return x
+
+
+def _read_joined(X: Any, lengths: Any, dtype: Any) -> Tokens:
+    n = np.asarray(lengths)
+    if n.ndim != 1 or (n.size and n.dtype.kind not in "iu") or (n < 0).any():
+        raise ValueError(f"lengths must be a list of non-negative integers, one per sequence. Got {lengths!r}.")
+    n = n.astype(np.int64)
+    if hasattr(X, "to_numpy"):
+        X = X.to_numpy()
+    if not scipy.sparse.issparse(X) and not hasattr(X, "__len__"):
+        raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}.")
+    if isinstance(X, np.ndarray) and X.dtype.kind in "OU":
+        X = X.tolist()
+    matrix = scipy.sparse.issparse(X) or isinstance(X, np.ndarray)
+    kind = MATRIX if matrix else _kind_of_tokens(X)
+    tokens = _as_matrix(X, dtype, "X") if kind == MATRIX else list(X)
+    rows = tokens.shape[0] if kind == MATRIX else len(tokens)
+    if n.sum() != rows:
+        raise ValueError(f"The lengths sum to {n.sum()}, but X has {rows} tokens.")
+    return Tokens(kind, tokens, n, True)
+
+
+def check_finite(tokens: Tokens) -> None:
+    """Raise, naming sequence and token, if a matrix holds NaN or infinity."""
+    x = tokens.tokens
+    values = x.data if scipy.sparse.issparse(x) else x
+    if np.isfinite(values).all():
+        return
+    if scipy.sparse.issparse(x):
+        k = int(np.flatnonzero(~np.isfinite(values))[0])
+        row, column = int(np.searchsorted(x.indptr, k, side="right")) - 1, int(x.indices[k])
+        value = values[k]
+    else:
+        row, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+        value = values[row, column]
+    raise ValueError(f"Input X contains NaN or infinity: feature {column} of {tokens.place(row)} is {value}.")
+
+
+def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> list[Any]:
+    """The labels of all tokens, end to end, after checking that every token has one."""
+    if isinstance(y, str | bytes | Mapping) or not hasattr(y, "__len__"):
+        raise TypeError(f"y must be a list of label sequences. Got a {type(y).__name__}.")
+    n = tokens.lengths
+    if tokens.joined:
+        flat = y.tolist() if hasattr(y, "tolist") else list(y)
+        if len(flat) != n.sum():
+            raise ValueError(f"X has {n.sum()} tokens, but y has {len(flat)} {what}.")
+        return flat
+    if len(y) != len(n):
+        raise ValueError(f"X has {len(n)} sequences, but y has {len(y)} sequences of {what}.")
+    sequences = [s.tolist() if hasattr(s, "tolist") else s for s in y]
+    for i, labels in enumerate(sequences):
+        if isinstance(labels, str | bytes | Mapping) or not hasattr(labels, "__len__"):
+            raise TypeError(f"The {what} of a sequence must be a list. Sequence {i} has {labels!r} ({type(labels).__name__}).")
+        if len(labels) != n[i]:
+            raise ValueError(f"Sequence {i} has {n[i]} tokens, but {len(labels)} {what}.")
+    return list(chain.from_iterable(sequences))
+
+
+def split(values: Any, lengths: np.ndarray) -> list[Any]:
+    """Cut what lies end to end into sequences."""
+    edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+    return [values[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]

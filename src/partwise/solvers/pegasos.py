@@ -1,0 +1,141 @@
+"""Pegasos: stochastic subgradient steps of length 1 / (lambda t), with and without projection, for every L(beta, gamma).
+
+Problem: (P) divided by ``sum_i C_i = 1 / lambda``: ``min_w lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w)``, ``c_i = C_i N lambda``.
+
+    repeat for t = 1, 2, ..., example i:
+        w <- (1 - 1/t) w - c_i / (lambda t) dL_i(w)                                 c_i / (lambda t) = C_i N / t
+        if project:  w <- min{ 1, r / ||w|| } w
+    return the average of all w, w_t with weight t^average_power
+
+The ball. Pegasos was stated for the binary hinge, whose optimum has ``||w*||^2 <= 1 / lambda``; costs of structured outputs are not bounded by 1.
+P is 1-strongly convex and w* its minimum, so ``P(0) >= P(w*) + 1/2 ||w*||^2 >= ||w*||^2`` as losses are not negative. Hence
+
+    r^2 = P(0) = sum_i C_i L_i(0)
+
+holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and w* = 0, a ball of no use:
+there is no projection then.) Projection tames the first steps, which are as long as N C ||dL||; Mančev (2015) found the variant without it at least
+as good in the end.
+
+The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w itself is a dual point
+(mass C_i per example; what projections took away lies on the target): with q_s the output, or the distribution over outputs, found in step s,
+
+    w = -sum_s m_s dL_s,    D >= -1/2 ||w||^2 + sum_s m_s (L_s(w_s) - w_s . dL_s),
+
+where the bracket is gamma E_q[l] + H(q) / beta. The sum follows the same recursion as w, in one number. So there is a duality gap at every epoch, for
+the price of one sparse inner product per step. It needs a start at zero.
+
+Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0). Memory: w and its
+average.
+
+References
+----------
+S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter (2011). Pegasos: primal estimated sub-gradient solver for SVM. Math. Programming 127.
+W. Xu (2011). Towards optimal one pass large scale learning with averaged stochastic gradient descent. arXiv:1107.2490.
+D. Mančev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30.
+O. Shamir, T. Zhang (2013). Stochastic gradient descent for non-smooth optimization. ICML (polynomial-decay averaging).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from partwise.accumulator import dot, squared_norm
+from partwise.compilation import entry
+from partwise.losses import add_gradient, evaluate
+from partwise.objective import losses_at
+from partwise.solvers.base import Progress
+from partwise.solvers.sgd import StochasticSolver, StochasticState, enter, shrink
+from partwise.solvers.weights import NORM, SCALE, add, current
+
+
+@entry
+def pegasos_pass(problem, loss, order, C, weights, work, n, t, radius, power, dual):
+    """Visit the examples in `order` as steps t + 1, t + 2, ..; returns sum_i C_i L_i as seen. dual[0] is the sum over s above."""
+    total, numbers = 0.0, weights.numbers
+    for i in order:
+        t += 1
+        step = C[i] * n / t
+        value = evaluate(loss, problem, i, weights.v, numbers[SCALE], work)
+        total += C[i] * value
+        add_gradient(loss, problem, i, work, 1.0, work.gradient)
+        product = numbers[SCALE] * dot(work.gradient, weights.v)
+        dual[0] = (1.0 - 1.0 / t) * dual[0] + step * (value - product)
+        if t > 1:  # at t = 1, w is zero
+            shrink(weights, 1.0 - 1.0 / t)
+        # ||w + delta||^2 = ||w||^2 + 2 w . delta + ||delta||^2, in units of v
+        a = numbers[SCALE]
+        product *= 1.0 - 1.0 / t
+        numbers[NORM] = max(numbers[NORM] + (step * step * squared_norm(work.gradient) - 2.0 * step * product) / (a * a), 0.0)
+        add(weights, -step, work.gradient)
+        length = a * np.sqrt(numbers[NORM])
+        if radius > 0.0 and length > radius:
+            shrink(weights, radius / length)
+            dual[0] *= radius / length
+        enter(weights, (t / n) ** power)
+    return total
+
+
+@dataclass
+class PegasosState(StochasticState):
+    """A StochasticState with the radius of the ball and the dual sum; `steps` counts those of the schedule."""
+
+    radius: float = 0.0
+    dual: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    is_dual: bool = True  #: whether w is a dual point after whole epochs
+    best_dual: float = -math.inf  #: highest lower bound so far
+
+
+@dataclass(frozen=True)
+class Pegasos(StochasticSolver):
+    """Pegasos (see the module).
+
+    Parameters
+    ----------
+    project : bool
+        Whether to keep w in the ball that is known to hold the optimum.
+
+    Notes
+    -----
+    Weights to start from would be forgotten in the first step: they count as the result of one epoch.
+    """
+
+    name = "pegasos"
+    default_epochs = 50
+
+    project: bool = True
+
+    def init(self, task, start=None):
+        state = PegasosState(**vars(super().init(task, start)))
+        if start is not None and np.any(start):
+            state.steps, state.is_dual = np.count_nonzero(task.C), False
+        if self.project:
+            losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
+            state.radius = math.sqrt(max(float(task.C @ losses), 0.0))
+            state.oracle_calls += task.n
+        return state
+
+    def visit(self, task, state, order):
+        n, power = float(np.count_nonzero(task.C)), float(self.average_power)
+        loss = pegasos_pass(
+            task.problem, task.loss.kernel, order, task.C, state.weights, state.work, n, state.steps, state.radius, power, state.dual
+        )
+        state.steps += len(order)
+        return loss
+
+    def epoch(self, task, state):
+        v = state.weights.v
+        state.weights.numbers[NORM] = float(v @ v)  # afresh: rounding does not add up over epochs
+        loss = super().epoch(task, state).loss
+        w = current(state.weights).astype(np.float64, copy=False)
+        norm = float(w @ w)
+        # after Ctrl-C in mid-epoch some examples have had more steps than others, and w is no dual point
+        if state.is_dual and state.steps == state.epochs * np.count_nonzero(task.C):
+            state.best_dual = max(state.best_dual, float(state.dual[0]) - 0.5 * norm)
+        return Progress(loss, 0.5 * norm + loss - state.best_dual)
+
+    def bounds(self, task, state):
+        value = super().bounds(task, state)
+        return value._replace(dual=max(value.dual, state.best_dual))

@@ -1,0 +1,199 @@
+"""SGD: stochastic (sub)gradient descent for every L(beta, gamma), with Martins' schedule and an automatic learning rate.
+
+Problem: (P) divided by ``sum_i C_i = 1 / lambda``, which is the form in which learning rates are usually given,
+
+    min_w  lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w),    c_i = C_i N lambda    (all 1 where all C_i are equal: lambda = 1 / (N C)),
+
+    repeat for t = 1, 2, ..., example i:
+        eta_t = eta / (1 + (t - 1) / N)
+        w <- (1 - eta_t lambda) w - eta_t c_i dL_i(w)
+    return the average of all w, w_t with weight t^average_power
+
+(Martins et al. 2010, section 5; the schedule is LeCun's.) With ``eta="auto"``, eta is chosen as there: one epoch for each eta on a grid of powers of
+ten, on nine tenths of the examples, judged by the objective on the last tenth; the grid goes on while its end is best. Only the
+seed decides which tenth. Fewer than 1000 examples are gone through until there have been 1000 steps, and the objective on all of them
+judges: a tenth of few examples is noise, and after several epochs held-out data would prefer a rate that stops short of the optimum.
+
+SGD has no certificate of its own: it stops after `max_epochs` or on held-out data. For finite beta the final gap is still tight (see
+`objective`). It converges like t^-min(1, 2 eta / C): an eta far below C fits quickly and then creeps.
+
+Cost of an epoch: one oracle call per example and O(touched weights); the choice of eta costs about seven epochs. Memory: w and
+its average.
+
+References
+----------
+A. F. T. Martins et al. (2010). Aggressive online learning of structured classifiers. CMU-ML-10-109.
+Y. LeCun, L. Bottou, Y. Bengio, P. Haffner (1998). Gradient-based learning applied to document recognition. Proc. IEEE 86.
+O. Shamir, T. Zhang (2013). Stochastic gradient descent for non-smooth optimization. ICML (polynomial-decay averaging).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise.compilation import entry, helper
+from partwise.losses import add_gradient, evaluate
+from partwise.solvers.base import SLICE, Task
+from partwise.solvers.online import OnlineSolver, OnlineState
+from partwise.solvers.weights import NORM, SCALE, STEPS, SUM, add, averaged, make_weights
+
+GRID = (-3, 2)  # exponents of ten that are tried, first and last: those of Martins et al.
+FARTHEST = 6  # how many more, at each end
+FEW = 1000  # examples, below which a tenth of them and a single epoch tell too little
+TINY = 1e-300
+
+
+@helper
+def shrink(weights, factor):
+    """w *= factor, 0 < factor <= 1.
+
+    The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are written
+    out, which costs O(d) and happens a few times in a run.
+    """
+    v, u, numbers = weights.v, weights.u, weights.numbers
+    numbers[SCALE] *= factor
+    a = numbers[SCALE]
+    if a < (1e-8 if v.itemsize == 8 else 3e-4):
+        for j in range(v.size):
+            if v[j] != 0.0:
+                if u.size:
+                    u[j] += numbers[SUM] * v[j]
+                v[j] *= a
+        numbers[SCALE] = 1.0
+        numbers[SUM] = 0.0
+        numbers[NORM] *= a * a
+
+
+@helper
+def enter(weights, weight):
+    """Enter the current weights into the average with a weight of their own; STEPS is then the sum of these weights."""
+    weights.numbers[SUM] += weight * weights.numbers[SCALE]
+    weights.numbers[STEPS] += weight
+
+
+@entry
+def sgd_pass(problem, loss, order, C, weights, work, n, decay, eta, t, power):
+    """Visit the examples in `order` as steps t + 1, t + 2, .. with lambda = `decay`; returns sum_i C_i L_i as seen."""
+    total = 0.0
+    for i in order:
+        step = eta / (1.0 + t / n)
+        t += 1
+        value = evaluate(loss, problem, i, weights.v, weights.numbers[SCALE], work)
+        total += C[i] * value
+        add_gradient(loss, problem, i, work, 1.0, work.gradient)
+        shrink(weights, 1.0 - step * decay)
+        add(weights, -step * C[i] * n * decay, work.gradient)
+        enter(weights, (t / n) ** power)
+    return total
+
+
+@dataclass
+class StochasticState(OnlineState):
+    """An OnlineState that counts steps, and the learning rate in use (nan: not chosen yet)."""
+
+    steps: int = 0
+    eta: float = math.nan
+
+
+@dataclass(frozen=True)
+class StochasticSolver(OnlineSolver):
+    """What SGD and Pegasos have in common.
+
+    Parameters
+    ----------
+    average_power : float >= 0
+        The average takes w_t with weight t^average_power: 0 is the plain average, which forgets its bad beginnings only like log(t) / t;
+        any positive power forgets like 1 / t (Shamir and Zhang 2013) and costs nothing more.
+    """
+
+    average_power: float = 2.0
+
+    def __post_init__(self):
+        if not (isinstance(self.average_power, int | float) and 0 <= self.average_power < math.inf):
+            raise ValueError(
+                f"The 'average_power' parameter of {type(self).__name__} must be a float in the range [0, inf). "
+                f"Got {self.average_power!r} instead."
+            )
+
+    def epoch(self, task, state):
+        # an epoch without losses settles nothing: the regulariser goes on shrinking w, so claim no convergence
+        return super().epoch(task, state)._replace(estimate=math.inf)
+
+
+@dataclass(frozen=True)
+class SGD(StochasticSolver):
+    """Stochastic gradient descent (see the module).
+
+    Parameters
+    ----------
+    eta : "auto" or float
+        Initial learning rate, below 1 / lambda = sum_i C_i.
+    """
+
+    name = "sgd"
+    default_epochs = 50
+
+    eta: Any = "auto"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.eta != "auto" and not (isinstance(self.eta, int | float) and 0 < self.eta < math.inf):
+            raise ValueError(f"The 'eta' parameter of SGD must be 'auto' or a float in the range (0, inf). Got {self.eta!r} instead.")
+
+    def init(self, task, start=None):
+        if self.eta != "auto" and self.eta >= task.C.sum() > 0:
+            raise ValueError(f"The 'eta' parameter of SGD must be below the sum of all C, {task.C.sum():g}. Got {self.eta!r} instead.")
+        eta = math.nan if self.eta == "auto" else float(self.eta)
+        return StochasticState(**vars(super().init(task, start)), eta=eta)
+
+    def epoch(self, task, state):
+        if math.isnan(state.eta):
+            state.eta = self.choose_eta(task, state)
+        return super().epoch(task, state)
+
+    def visit(self, task, state, order):
+        loss = self.advance(task, order, state.weights, state.work, state.eta, state.steps)
+        state.steps += len(order)
+        return loss
+
+    def advance(self, task, order, weights, work, eta, t):
+        """Steps t + 1, t + 2, .. of the algorithm on `weights`; returns the losses seen. With eta = 0 the weights stay."""
+        n, decay, power = float(np.count_nonzero(task.C)), 1.0 / max(task.C.sum(), TINY), float(self.average_power)
+        return sgd_pass(task.problem, task.loss.kernel, order, task.C, weights, work, n, decay, eta, t, power)
+
+    def choose_eta(self, task: Task, state: StochasticState) -> float:
+        """The eta on the grid whose first epoch ends lowest on held-out examples (see the module)."""
+        total = task.C.sum()
+        shuffled = np.random.default_rng((task.seed, len(GRID))).permutation(np.flatnonzero(task.C))
+        held = shuffled[: len(shuffled) // 10]
+        kept = shuffled[len(held) :]
+        if len(shuffled) < FEW:
+            held = kept = shuffled
+        kept = np.tile(kept if task.shuffle else np.sort(kept), -(-FEW // max(len(kept), 1)) if len(shuffled) < FEW else 1)
+
+        def value(eta: float) -> float:
+            weights = make_weights(len(state.weights.v), task.dtype, self.average, state.weights.v)
+            for t in range(0, len(kept), SLICE):
+                self.advance(task, kept[t : t + SLICE], weights, state.work, eta, t)
+            w = averaged(weights)
+            loss = self.advance(task, held, make_weights(len(w), task.dtype, False, w), state.work, 0.0, 0)
+            state.oracle_calls += len(kept) + len(held)
+            result = 0.5 * float(w @ w) / total + loss / max(task.C[held].sum(), TINY)
+            return result if math.isfinite(result) else math.inf
+
+        low, high = GRID
+        high = min(high, math.ceil(math.log10(max(total, TINY))) - 1)  # eta lambda < 1
+        low = min(low, high)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = {a: value(10.0**a) for a in range(low, high + 1)}
+            while min(values, key=values.__getitem__) == low and low > GRID[0] - FARTHEST:
+                low -= 1
+                values[low] = value(10.0**low)
+            while min(values, key=values.__getitem__) == high and 10.0 ** (high + 1) < total and high < GRID[1] + FARTHEST:
+                high += 1
+                values[high] = value(10.0**high)
+        return 10.0 ** min(values, key=values.__getitem__)
