@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise.compilation import helper, kernel
+from partwise.prefetch import request_row
 
 
 class Accumulator(NamedTuple):
@@ -49,6 +50,21 @@ def _row_of_accumulator(into, r, width):
         into.rows[into.count[0]] = r
         into.count[0] += 1
     return into.value[r * width : (r + 1) * width]
+
+
+@kernel
+def expect_row(into, r, width):
+    """Hint that row r of a weight vector or Accumulator will soon be added to."""
+
+
+@expect_row.implements(np.ndarray)
+def _expect_row_of_weights(into, r, width):
+    request_row(into, r, width)
+
+
+@expect_row.implements(Accumulator)
+def _expect_row_of_accumulator(into, r, width):
+    request_row(into.value, r, width)
 
 
 @helper

@@ -58,7 +58,7 @@ class Kernel:
         implementation of its own.
     """
 
-    def __init__(self, signature: FunctionType, has_default: bool):
+    def __init__(self, signature: Callable, has_default: bool):
         functools.update_wrapper(self, signature)
         self.signature = signature
         self.parameters = list(inspect.signature(signature).parameters)
@@ -76,7 +76,7 @@ class Kernel:
     def implements(self, *types: type) -> Callable:
         """Register the decorated function as this kernel's implementation for `types`."""
 
-        def register(implementation: FunctionType) -> FunctionType:
+        def register(implementation: Callable) -> Callable:
             given = list(inspect.signature(implementation).parameters)
             if given != self.parameters:
                 raise TypeError(
@@ -109,7 +109,7 @@ class MissingKernel(TypeError):
         )
 
 
-def kernel(signature: FunctionType | None = None, *, default: bool = False) -> Any:
+def kernel(signature: Callable | None = None, *, default: bool = False) -> Any:
     """Declare a generic function (see the module's docstring)."""
     if signature is None:
         return functools.partial(kernel, default=default)
@@ -146,7 +146,7 @@ helper = register_jitable(**OPTIONS)
 class Entry:
     """A compiled loop, one specialisation per type of its first argument, each cached on disk."""
 
-    def __init__(self, function: FunctionType):
+    def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self.interpreted = function
         self.compiled: dict[type, Any] = {}
@@ -163,7 +163,7 @@ class Entry:
         return self.compiled[t](first, *arguments)
 
 
-def entry(function: FunctionType) -> Entry:
+def entry(function: Callable) -> Entry:
     """Make a loop callable from Python, compiled (see the module's docstring)."""
     return Entry(function)
 
@@ -221,7 +221,7 @@ def _is_helper_type(t: type) -> bool:
     return t is np.ndarray or (t.__module__.startswith("partwise.") and ".structures" not in t.__module__)
 
 
-def sources(function: FunctionType, first: type) -> set[str]:
+def sources(function: Callable, first: type) -> set[str]:
     """Files whose text decides what `function` compiles to when its first argument has type `first`.
 
     numba itself watches only the outer function's file. Here: every module of functions reachable from it, and the files that
@@ -251,7 +251,7 @@ def _file_hash(path: str, mtime: int) -> bytes:
         return os.urandom(16)
 
 
-def stamp(function: FunctionType, first: type) -> str:
+def stamp(function: Callable, first: type) -> str:
     """A digest of all the sources that `function` compiles from."""
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]} {sorted(FASTMATH)}".encode())
     for path in sorted(sources(function, first)):
@@ -265,7 +265,7 @@ class DiskCache(_Cache):
     numba's own cache keeps an index per function that two processes can scramble, and watches one source file only.
     """
 
-    def __init__(self, function: FunctionType, first: type):
+    def __init__(self, function: Callable, first: type):
         self.label = f"{function.__module__.removeprefix('partwise.')}.{function.__name__}"
         self.structure = first.__name__
         digest = hashlib.sha256(f"{first.__module__}.{first.__qualname__}".encode()).hexdigest()[:8]

@@ -7,6 +7,7 @@ of one structure become one native loop; interpreted, the same source runs line 
 Notation (Martins et al. 2010, section 3.1): an output y of example i is made of *parts*, z(y) in {0, 1}^k (or counts, where
 parts are tied); weights score the parts, theta = F(x)^T w; the score of an output is s(y) = theta . z(y) = w . F(x, y); its cost
 is l(y) = p . z(y) against the gold output, and margins are measured against the *target*, normally the gold output itself.
+(Give every alternative a part of its own, "item left out" too: then the cost has no constant term.)
 
 A structure must implement ``n_examples n_weights n_parts length target score value_of cost add_features`` and the oracles it
 has: ``best`` (perceptron, hinge), ``expected`` with ``indicate`` and ``add_parts`` (crf and every finite beta), ``kbest``
@@ -20,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.accumulator import clear, dot
+from partwise.accumulator import clear, dot, row
 from partwise.compilation import Kernel, MissingKernel, entry, kernel
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -132,12 +133,42 @@ def difference(problem, i, t, y, c, into):
 
 
 @kernel(default=True)
+def move_mass(problem, i, ys, changes, n, c, into):
+    """into -= c * sum_k changes[k] F(x_i, ys[k]), for changes that sum to zero: what moving dual mass does to w.
+
+    Whatever the target, sum_k a_k dF(ys[k]) = -sum_k a_k F(x_i, ys[k]) = sum_k a_k (F(x_i, ys[p]) - F(x_i, ys[k])) for any p.
+    """
+    pivot = 0
+    for k in range(1, n):
+        if abs(changes[k]) > abs(changes[pivot]):
+            pivot = k
+    for k in range(n):
+        if k != pivot and changes[k] != 0.0:
+            difference(problem, i, ys[pivot], ys[k], c * changes[k], into)
+
+
+@kernel(default=True)
 def margin(problem, i, w, t, y, scratch):
     """w . (F(x_i, t) - F(x_i, y)), touching only what differs; `scratch` is a cleared Accumulator."""
     difference(problem, i, t, y, 1.0, scratch)
     value = dot(scratch, w)
     clear(scratch)
     return value
+
+
+@kernel(default=True)
+def margins(problem, i, w, t, ys, n, values, scratch):
+    """values[k] = margin of ys[k] for k < n. Override where scoring several outputs at once is cheaper."""
+    for k in range(n):
+        values[k] = margin(problem, i, w, t, ys[k], scratch)
+
+
+@kernel(default=True)
+def products(problem, i, t, y, ys, n, values, scratch, second):
+    """values[k] = dF(y) . dF(ys[k]) for k < n, where dF(y) = F(x_i, t) - F(x_i, y): one row of `gram`."""
+    difference(problem, i, t, y, 1.0, scratch)
+    margins(problem, i, scratch.value, t, ys, n, values, second)
+    clear(scratch)
 
 
 @kernel(default=True)

@@ -1,4 +1,4 @@
-"""Exponentials that vectorise: the one elementary function whose speed decides that of every sum over outputs."""
+"""Small numerics that vectorise: an exponential, which decides the speed of every sum over outputs, and loops over whole vectors."""
 
 from __future__ import annotations
 
@@ -38,3 +38,24 @@ def exp(x):
     p = p * r + 1.0
     power = np.int64((np.int64(n) + 1023) << 52).view(np.float64)
     return p * power if x >= LOWEST else 0.0
+
+
+@helper
+def padded_width(L, itemsize):
+    """Room for L labels and one more symbol in whole vectors of 64 bytes, so that inner loops leave no remainder."""
+    lanes = 64 // itemsize
+    return (L + lanes) // lanes * lanes
+
+
+@helper
+def fill(out, value):
+    """out[:] = value, as a loop: inlined, where numba's slice assignment is not."""
+    for c in range(len(out)):
+        out[c] = value
+
+
+@helper
+def copy(values, out):
+    """out[:] = values, likewise."""
+    for c in range(len(values)):
+        out[c] = values[c]

@@ -22,7 +22,7 @@ from partwise.losses import Family, add_gradient, evaluate, workspace
 
 MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
-BLOCK = 2048  # weights per block: a few vectors of that length stay in the nearest cache
+BLOCK = 4096  # weights per block: a few vectors of that length stay in the nearest cache
 
 
 @entry
@@ -122,7 +122,7 @@ def add_weights(gradient, w, first, last):
 
 def spans(d: int) -> list[tuple[int, int]]:
     """Ranges of weights that one thread works on at a time: whole blocks, few if there are few weights."""
-    step = max(-(-d // MOST_CHUNKS // BLOCK) * BLOCK, 64 * BLOCK)
+    step = max(-(-d // MOST_CHUNKS // BLOCK) * BLOCK, 32 * BLOCK)
     return [(first, min(first + step, d)) for first in range(0, max(d, 1), step)]
 
 
@@ -175,8 +175,8 @@ def objective(
 
         D(alpha) = sum_i C_i L_i(w) + w . w' - 1/2 ||w'||^2,    P(w) - D(alpha) = 1/2 ||w - w'||^2.
 
-    For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but loose;
-    dual solvers know better points.
+    For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
+    loose; dual solvers know better points.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of

@@ -41,7 +41,7 @@ class Reader:
     result: Any = None  #: the SolveResult at the last size
     readings: list[list[int]] = field(default_factory=list)
 
-    def fit_and_read(self, train: Words, test: Words) -> list[list[int]]:
+    def fit_and_read(self, train: Words, test: Words, seed: int) -> list[list[int]]:
         """Train on some words, time it, and read others."""
         from partwise import Classifier, SequenceLabeler
 
@@ -49,14 +49,15 @@ class Reader:
         clock = time.perf_counter()
         model: Any
         if self.is_chain:
-            model = SequenceLabeler(loss=self.loss, C=C).fit(X, y)
+            model = SequenceLabeler(loss=self.loss, C=C, random_state=seed).fit(X, y)
         else:
-            model = Classifier(loss=self.loss, C=C).fit(np.vstack(X), np.concatenate(y))
+            model = Classifier(loss=self.loss, C=C, random_state=seed).fit(np.vstack(X), np.concatenate(y))
         self.seconds = time.perf_counter() - clock
         self.result = model.result_
         if self.is_chain:
             return [[int(d) for d in word] for word in model.predict(X_test)]
-        return [[int(d) for d in model.predict(word)] for word in X_test]
+        letters = model.predict(np.vstack(X_test))
+        return [[int(d) for d in word] for word in np.split(letters, np.cumsum([len(x) for x in X_test])[:-1])]
 
     def to_json(self) -> dict[str, Any]:
         """What ``--json`` prints about this reader."""
@@ -89,16 +90,16 @@ def readers() -> list[Reader]:
     ]
 
 
-def compete(contestants: list[Reader], seed: int, sizes: tuple[int, ...] = SIZES, report=lambda text: None) -> Words:
+def compete(contestants: list[Reader], seed: int, report=lambda text: None) -> Words:
     """Train every reader on growing sets of words and read the held-out ones; returns the held-out words."""
-    X, y = make_digit_words(max(sizes), seed, noise=NOISE)
+    X, y = make_digit_words(SIZES[-1], seed, noise=NOISE)
     test = make_digit_words(TEST_WORDS, seed, noise=NOISE, part="test")
     for reader in contestants:
-        for n in sizes:
+        for n in SIZES:
             report(f"{reader.name}: learning from {n} words")
-            reader.readings = reader.fit_and_read((X[:n], y[:n]), test)
+            reader.readings = reader.fit_and_read((X[:n], y[:n]), test, seed)
             reader.letters.append(token_accuracy(test[1], reader.readings))
-            if n == sizes[0]:
+            if n == SIZES[0]:
                 reader.compiling = reader.seconds
         reader.words = sequence_accuracy(test[1], reader.readings)
     return test
@@ -164,7 +165,8 @@ def demo(
     except ImportError:
         files = []
         console.print('For pictures as PNG files install matplotlib: pip install "partwise\\[plot]". In letters:\n')
-        console.print(demo_pictures.as_text(test[0][i], test[1][i], readings), highlight=False, markup=False)
+        text = demo_pictures.as_text(test[0][i], test[1][i], readings, console.width)
+        console.print(text, highlight=False, markup=False)
     for file in files:
         console.print(f"wrote {file}")
     seconds = time.perf_counter() - clock

@@ -10,7 +10,7 @@ import numpy as np
 
 SHADES = " .:-=+*#%@"
 COLOURS = ("#c44e52", "#4c72b0", "#55a868")
-CAPTION = "picked: of the held-out words that both chains read best, the one single letters misread most"
+CAPTION = "picked: of the words both chains read best, the one single letters misread most"
 RIGHT, WRONG = "#333333", "#c44e52"
 
 Curves = Sequence[tuple[str, Sequence[float]]]
@@ -82,15 +82,19 @@ def picture(figure_class: Any, word: np.ndarray, truth: Sequence[int], readings:
     return figure
 
 
-def as_text(word: np.ndarray, truth: Sequence[int], readings: Readings) -> str:
-    """The same picture in characters; mistakes are in brackets."""
+def as_text(word: np.ndarray, truth: Sequence[int], readings: Readings, width: int = 80) -> str:
+    """The same picture in characters, as many letters side by side as fit into `width`; mistakes are in brackets."""
     margin = 2 + max(len(name) for name, _ in readings)
+    per_line = max(1, (width - margin) // 18)
     lines = []
-    for r in range(8):
-        cells = ("".join(2 * SHADES[int(round(9 * p))] for p in image.reshape(8, 8)[r]) for image in word)
-        lines.append(" " * margin + "  ".join(cells))
-    lines.append("")
-    for name, digits in (("truth", truth), *readings):
-        cells = (f"{f'[{d}]' if d != t else f'{d}':^16}" for d, t in zip(digits, truth, strict=True))
-        lines.append(f"{name:<{margin}}" + "  ".join(cells))
-    return "\n".join(line.rstrip() for line in [*lines, "", f"({CAPTION})"])
+    for first in range(0, len(truth), per_line):
+        here = slice(first, first + per_line)
+        for r in range(8):
+            cells = ("".join(2 * SHADES[int(round(9 * p))] for p in image.reshape(8, 8)[r]) for image in word[here])
+            lines.append(" " * margin + "  ".join(cells))
+        lines.append("")
+        for name, digits in (("truth", truth), *readings):
+            cells = (f"{f'[{d}]' if d != t else f'{d}':^16}" for d, t in zip(digits[here], truth[here], strict=True))
+            lines.append(f"{name:<{margin}}" + "  ".join(cells))
+        lines.append("")
+    return "\n".join(line.rstrip() for line in [*lines, CAPTION])

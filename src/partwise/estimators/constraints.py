@@ -48,7 +48,9 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
                 )
             return None
         if label not in number:
-            raise ValueError(f"The 'constraints' parameter of {who} names {label!r}, which is not one of the labels {shown(classes)}.")
+            raise ValueError(
+                f"The 'constraints' parameter of {who} names {label!r}, which is not one of the labels {shown(classes)}."
+            )
         return number[label]
 
     pairs: list[Transition] = []

@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
+LONGEST = 1024  # bytes of a string label in an array of strings; longer ones are kept as objects
+
 
 def label_array(labels: Sequence[Hashable], dtype: Any = None) -> np.ndarray:
     """A 1-D array holding exactly these labels: of their common numpy type where there is one, else of objects."""
     if dtype is not None or len({type(label) for label in labels}) == 1:
         try:
             natural = np.array(labels, dtype)
-            if natural.ndim == 1 and natural.dtype.kind in "biufU" and natural.tolist() == list(labels):
+            # an array of strings takes the room of its longest for each; and numpy drops trailing zero bytes
+            fits = natural.dtype.kind in "biuf" or (natural.dtype.kind == "U" and natural.dtype.itemsize <= LONGEST)
+            if natural.ndim == 1 and fits and natural.tolist() == list(labels):
                 return natural
         except (ValueError, OverflowError, TypeError):
             pass
@@ -65,7 +69,9 @@ def cost_matrix(cost: Any, classes: np.ndarray, who: str) -> np.ndarray | None:
     else:
         matrix = np.array(cost, np.float64)
     if matrix.shape != (n, n):
-        raise ValueError(f"The 'cost' parameter of {who} must have shape ({n}, {n}), one row per true label. Got {matrix.shape} instead.")
+        raise ValueError(
+            f"The 'cost' parameter of {who} must have shape ({n}, {n}), one row per true label. Got {matrix.shape} instead."
+        )
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diagonal(matrix).any():
         raise ValueError(f"The 'cost' parameter of {who} must be finite and non-negative, with a zero diagonal.")
     return matrix
@@ -81,13 +87,19 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
         weights[present] = counts.sum() / (present.sum() * counts[present])
         return weights
     if not isinstance(class_weight, Mapping):
-        raise ValueError(f"The 'class_weight' parameter of {who} must be a dict, 'balanced' or None. Got {class_weight!r} instead.")
+        raise ValueError(
+            f"The 'class_weight' parameter of {who} must be a dict, 'balanced' or None. Got {class_weight!r} instead."
+        )
     weights, number = np.ones(n), numbering(classes)
     for label, value in class_weight.items():
         if label not in number:
-            raise ValueError(f"The 'class_weight' parameter of {who} names {label!r}, which is not one of the labels {shown(classes)}.")
+            raise ValueError(
+                f"The 'class_weight' parameter of {who} names {label!r}, which is not one of the labels {shown(classes)}."
+            )
         if not (np.isscalar(value) and np.isfinite(value) and value >= 0):
-            raise ValueError(f"The 'class_weight' parameter of {who} must hold non-negative numbers. Got {value!r} for {label!r}.")
+            raise ValueError(
+                f"The 'class_weight' parameter of {who} must hold non-negative numbers. Got {value!r} for {label!r}."
+            )
         weights[number[label]] = value
     return weights
 

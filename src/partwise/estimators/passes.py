@@ -12,6 +12,7 @@ import numpy as np
 from partwise import kernels
 from partwise.compilation import entry
 from partwise.objective import chunks, in_threads
+from partwise.structures.chain_oracles import pair_marginals
 
 
 @entry
@@ -45,6 +46,19 @@ def value_pass(problem, first, last, w, theta, values):
         scores = theta[: kernels.n_parts(problem, i)]
         kernels.score(problem, i, w, scores)
         values[i] = kernels.value_of(problem, i, scores, kernels.target(problem, i))
+
+
+@entry
+def score_pass(problem, i, w, theta):
+    """Part scores of one example."""
+    kernels.score(problem, i, w, theta)
+
+
+def pairs(problem: Any, i: int, w: np.ndarray, beta: float) -> np.ndarray:
+    """P(y_t, y_{t+1} | x) of chain i, (length - 1, labels, labels), under p(y) ~ exp(beta s(y))."""
+    theta = np.zeros(kernels.n_parts(problem, i))
+    score_pass(problem, i, w, theta)
+    return pair_marginals(problem, i, beta * theta)
 
 
 def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:

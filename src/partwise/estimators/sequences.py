@@ -65,7 +65,9 @@ def read_tokens(X: Any, lengths: Any, who: str, dtype: Any) -> Tokens:
     kind = kinds[told[0]] if told else ""
     for i in told:
         if kinds[i] != kind:
-            raise ValueError(f"All sequences must be of one kind. Got {kind} in sequence {told[0]}, but {kinds[i]} in sequence {i}.")
+            raise ValueError(
+                f"All sequences must be of one kind. Got {kind} in sequence {told[0]}, but {kinds[i]} in sequence {i}."
+            )
     if kind != MATRIX:
         n = np.fromiter(map(len, sequences), np.int64, len(sequences))
         return Tokens(kind, list(chain.from_iterable(sequences)), n, False)
@@ -121,7 +123,9 @@ def _kind_of_tokens(tokens: Any, where: str = "") -> str:
         return MATRIX
     if isinstance(first, LISTS):
         return MATRIX if len(first) and _is_number(first[0]) else ATTRIBUTES
-    raise TypeError(f"A token must be a list of strings, a dict, or a row of numbers. Token 0 {where}is {first!r} ({type(first).__name__}).")
+    raise TypeError(
+        f"A token must be a list of strings, a dict, or a row of numbers. Token 0 {where}is {first!r} ({type(first).__name__})."
+    )
 
 
 def _is_number(value: Any) -> bool:

@@ -28,6 +28,7 @@ from partwise.compilation import entry
 from partwise.features.rows import Binary, Sparse
 
 LISTS = (list, tuple, set, frozenset)
+SIMPLE = (str, bool, int, float, np.bool_, np.integer, np.floating)
 Place = Any  #: a function from the number of a token to words, "sequence 17, token 3"
 
 
@@ -67,35 +68,40 @@ def encode(
     kinds = set(map(type, tokens))
     if any(issubclass(kind, str | bytes) or not issubclass(kind, (*LISTS, Mapping)) for kind in kinds):
         _refuse_token(tokens, place)
-    growing: defaultdict[str, int] = defaultdict(None, vocabulary)
-    growing.default_factory = growing.__len__
+    numbers = vocabulary
+    if grow:
+        numbers = defaultdict(None, vocabulary)
+        numbers.default_factory = numbers.__len__
     if any(issubclass(kind, Mapping) for kind in kinds):
-        counts, index, value = _encode_dicts(tokens, growing if grow else vocabulary, grow, dtype, place)
+        counts, index, value = _encode_dicts(tokens, numbers, grow, dtype, place)
     else:
-        counts, index = _encode_lists(tokens, growing if grow else vocabulary, grow, place)
+        counts, index = _encode_lists(tokens, numbers, grow, place)
         value = np.ones(len(index), dtype)
     if not np.isfinite(value).all():
         k = int(np.flatnonzero(~np.isfinite(value))[0])
-        names = list(growing)
+        names = list(numbers)
         row = int(np.searchsorted(np.cumsum(counts), k, side="right"))
         what = f" {names[index[k]]!r}" if index[k] >= 0 else ""
         raise ValueError(f"Input X contains NaN or infinity: attribute{what} of {place(row)} is {value[k]}.")
     ptr = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=ptr[1:])
-    n_features = len(growing) if grow else len(vocabulary)
+    n_features = len(numbers)
     if n_features > np.iinfo(np.int32).max:
         raise ValueError(f"There are {n_features} distinct attributes; at most {np.iinfo(np.int32).max} can be numbered.")
-    kept = compact(ptr, index, value, np.full(n_features, -1, np.int64))
+    kept = compact(ptr, index, value, np.empty(n_features, np.int64))
     if kept < len(index):
         index, value = index[:kept].copy(), value[:kept].copy()
     if grow:
-        vocabulary.update(growing)
+        vocabulary.update(numbers)
     return Binary(ptr, index, n_features) if (value == 1).all() else Sparse(ptr, index, value, n_features)
 
 
 @entry
 def compact(ptr, index, value, last):
-    """In place: leave out unknown (negative) features and zeros, add up repeated ones; returns the number of entries left."""
+    """In place: leave out unknown (negative) features and zeros, add up repeated ones; returns the number of entries left.
+
+    `last` is scratch memory, one number per feature, and need not be cleared: what it says is believed only where `index` agrees.
+    """
     kept = 0
     start = ptr[0]
     for r in range(ptr.size - 1):
@@ -104,7 +110,7 @@ def compact(ptr, index, value, last):
             f = index[k]
             if f < 0 or value[k] == 0.0:
                 continue
-            if last[f] >= first:
+            if first <= last[f] < kept and index[last[f]] == f:
                 value[last[f]] += value[k]
             else:
                 last[f] = kept
@@ -141,68 +147,56 @@ def _encode_lists(tokens, numbers, grow, place):
     return counts, index
 
 
-class _Values(dict):
-    """Column of the attribute ``key=value`` for every value of one key: each string is built once."""
-
-    __slots__ = ("number", "prefix")
-
-    def __init__(self, prefix: str, number: Any):
-        self.prefix, self.number = prefix, number
-
-    def __missing__(self, value: str) -> int:
-        self[value] = column = self.number(self.prefix + value)
-        return column
-
-
 def _encode_dicts(tokens, numbers, grow, dtype, place):
-    """Dicts, or dicts and lists mixed."""
-    number = numbers.__getitem__ if grow else lambda name: numbers.get(name, -1)
-    by_key: dict[str, _Values] = {}
-    counts, index, value = np.zeros(len(tokens), np.int64), [], []
-    add, put = index.append, value.append
+    """Flat dicts of strings and numbers, the common case, in comprehensions. (Remembering pairs is slower than building their strings.)"""
+    flat = all(isinstance(token, Mapping) for token in tokens)
+    if flat:
+        values = list(chain.from_iterable([token.values() for token in tokens]))
+        kinds = set(map(type, values))
+        flat = all(issubclass(kind, SIMPLE) for kind in kinds)
+        flat = flat and all(issubclass(kind, str) for kind in set(map(type, chain.from_iterable(tokens))))
+    if not flat:
+        number = numbers.__getitem__ if grow else lambda name: numbers.get(name, -1)
+        return _encode_nested(tokens, number, dtype, place)
+    if any(issubclass(kind, str) for kind in kinds):
+        names = [f"{name}={item}" if isinstance(item, str) else name for token in tokens for name, item in token.items()]
+        value = np.array([1.0 if isinstance(item, str) else item for item in values], dtype)
+    else:
+        names, value = chain.from_iterable(tokens), np.fromiter(values, dtype, len(values))
+    counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
+    columns = map(numbers.__getitem__, names) if grow else map(numbers.get, names, repeat(-1))
+    return counts, np.fromiter(columns, np.int32, len(values)), value
 
-    def nested(key, item, row):
-        """An attribute that is not simply a string or a float."""
-        if not isinstance(key, str):
-            raise TypeError(f"The names of attributes must be strings. Got {key!r} ({type(key).__name__}) in {place(row)}.")
+
+def _encode_nested(tokens, number, dtype, place):
+    """Anything that is allowed, one attribute at a time."""
+    counts, index, value = np.zeros(len(tokens), np.int64), [], []
+
+    def put(name, item, row):
+        if not isinstance(name, str):
+            raise TypeError(f"The names of attributes must be strings. Got {name!r} ({type(name).__name__}) in {place(row)}.")
         if isinstance(item, str):
-            add(number(f"{key}={item}"))
-            put(1.0)
-        elif isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating):
-            add(number(key))
-            put(float(item))
+            index.append(number(f"{name}={item}"))
+            value.append(1.0)
+        elif isinstance(item, SIMPLE):
+            index.append(number(name))
+            value.append(float(item))
         elif isinstance(item, Mapping):
-            for name, inner in item.items():
-                nested(f"{key}:{name}", inner, row)
-        elif isinstance(item, LISTS) and all(isinstance(name, str) for name in item):
-            for name in item:
-                add(number(f"{key}:{name}"))
-                put(1.0)
+            for key, inner in item.items():
+                put(f"{name}:{key}", inner, row)
+        elif isinstance(item, LISTS) and all(isinstance(one, str) for one in item):
+            for one in item:
+                put(f"{name}:{one}", True, row)
         else:
             raise TypeError(
                 f"The value of an attribute must be a string, a bool, a number, a list of strings or a dict of these. "
-                f"Got {item!r} ({type(item).__name__}) for {key!r} in {place(row)}."
+                f"Got {item!r} ({type(item).__name__}) for {name!r} in {place(row)}."
             )
 
     for row, token in enumerate(tokens):
         before = len(index)
-        if isinstance(token, Mapping):
-            for key, item in token.items():
-                kind = type(item)
-                if kind is str and type(key) is str:
-                    values = by_key.get(key)
-                    if values is None:
-                        values = by_key[key] = _Values(key + "=", number)
-                    add(values[item])
-                    put(1.0)
-                elif kind is float and type(key) is str:
-                    add(number(key))
-                    put(item)
-                else:
-                    nested(key, item, row)
-        else:
-            for name in token:
-                nested(name, True, row)
+        for name, item in token.items() if isinstance(token, Mapping) else zip(token, repeat(True), strict=False):
+            put(name, item, row)
         counts[row] = len(index) - before
     return counts, np.array(index, np.int32), np.array(value, dtype)
 

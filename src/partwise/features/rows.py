@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import row
-from partwise.compilation import kernel
+from partwise.accumulator import expect_row, row
+from partwise.compilation import helper, kernel
+from partwise.prefetch import AHEAD
 
 
 class Binary(NamedTuple):
@@ -61,7 +62,10 @@ def n_rows(rows):
 
 @kernel
 def emit(rows, r, w, width, out):
-    """out += W^T x_r: add the scores of row r against all labels."""
+    """out += W^T x_r: add the scores of row r against all labels.
+
+    `out` may be longer than `width`: whole vectors are then read past the end of a row of weights, and the surplus is rubbish.
+    """
 
 
 @kernel
@@ -99,20 +103,31 @@ def _(rows):
     return rows.matrix.shape[0]
 
 
+@helper
+def whole_row(w, r, width, n):
+    """Row r of the weights, n >= width of them if there are so many."""
+    start = r * width
+    return w[start : start + n] if start + n <= w.size else w[start : start + width]
+
+
 @emit.implements(Binary)
 def _(rows, r, w, width, out):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
-        score = row(w, np.int64(rows.index[k]), width)
-        for j in range(width):
+        if k + AHEAD < rows.index.size:
+            expect_row(w, np.int64(rows.index[k + AHEAD]), width)
+        score = whole_row(w, np.int64(rows.index[k]), width, len(out))
+        for j in range(len(score)):
             out[j] += score[j]
 
 
 @emit.implements(Sparse)
 def _(rows, r, w, width, out):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
-        score = row(w, np.int64(rows.index[k]), width)
+        if k + AHEAD < rows.index.size:
+            expect_row(w, np.int64(rows.index[k + AHEAD]), width)
+        score = whole_row(w, np.int64(rows.index[k]), width, len(out))
         x = rows.value[k]
-        for j in range(width):
+        for j in range(len(score)):
             out[j] += x * score[j]
 
 
@@ -199,6 +214,8 @@ def _(rows, r, width, a, b, c, into):
 @add_row.implements(Binary)
 def _(rows, r, width, p, c, into):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        if k + AHEAD < rows.index.size:
+            expect_row(into, np.int64(rows.index[k + AHEAD]), width)
         out = row(into, np.int64(rows.index[k]), width)
         for j in range(width):
             out[j] += c * p[j]
@@ -207,6 +224,8 @@ def _(rows, r, width, p, c, into):
 @add_row.implements(Sparse)
 def _(rows, r, width, p, c, into):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
+        if k + AHEAD < rows.index.size:
+            expect_row(into, np.int64(rows.index[k + AHEAD]), width)
         out = row(into, np.int64(rows.index[k]), width)
         x = c * rows.value[k]
         for j in range(width):

@@ -5,26 +5,36 @@ Dual solvers of max-margin losses write the weights as
     w = sum_i sum_{y in S_i} lambda_i(y) dF_i(y),    dF_i(y) = F(x_i, t_i) - F(x_i, y),
 
 and S_i, the outputs the oracle has found for example i, grows and shrinks while they run. Here S_i is a linked list of *records*; a
-record is an output, its multiplier lambda_i(y) and its cost l_i(y) against the gold output. Margins are against the target t_i of
-the problem at hand, which is not stored: if targets change (CCCP), the sets stay valid and only w moves.
+record is an output, its multiplier lambda_i(y) and its cost l_i(y) against the gold output. A solver that optimises inside S_i
+also keeps the products K(y, z) = dF_i(y) . dF_i(z) of its outputs: a small square per example, one row of it computed when an output is
+inserted, so that later visits need no features to know how outputs interact.
+
+Margins are against the target t_i of the problem at hand, which is not stored: if targets change (CCCP), the multipliers stay valid and
+only w and the products are to be computed again (`weights_of`, `refresh_products`).
 
 Compiled loops never allocate. A pass that visits every example once inserts at most one record per example, so Python calls `reserve`
 before it; arrays grow geometrically and pages that were never written cost no memory. A removed record is kept for the next
-insertion of the same example (its outputs have the same length); `compact` drops those that stayed unused.
+insertion of the same example (its outputs have the same length, its row of products the same place); `reserve` drops those that stay
+unused.
 
-Memory: 40 bytes plus 4 bytes per integer of the output, for each record.
+Memory of a record: 48 bytes, 4 bytes per integer of the output, and its row of products, 8 |S_i| bytes.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry, helper
+from partwise.losses import Workspace
+from partwise.objective import losses_at
+from partwise.solvers.base import State, Task
+from partwise.solvers.weights import Weights
 
-RECORDS, INTEGERS = range(2)
+RECORDS, INTEGERS, PRODUCTS = range(3)
 
 
 class ActiveSets(NamedTuple):
@@ -33,71 +43,123 @@ class ActiveSets(NamedTuple):
     head: np.ndarray  #: (N,) first record of S_i
     spare: np.ndarray  #: (N,) first of the removed records of example i
     size: np.ndarray  #: (N,) |S_i|
+    slots: np.ndarray  #: (N,) number of its records, removed ones included
+    room: np.ndarray  #: (N,) side of its square of products; empty where no products are kept
+    square: np.ndarray  #: (N,) where the square begins in `products`
     next: np.ndarray  #: (records,) the record after this one
+    slot: np.ndarray  #: (records,) its row and column in the square
+    start: np.ndarray  #: (records,) where the output begins in `outputs`
     weight: np.ndarray  #: (records,) lambda_i(y) >= 0, zero for removed records
     cost: np.ndarray  #: (records,) l_i(y)
-    start: np.ndarray  #: (records,) where the output begins in `outputs`
     outputs: np.ndarray  #: int32, the outputs of all records, end to end
-    used: np.ndarray  #: (2,) how many records and how many integers of `outputs` are taken
+    products: np.ndarray  #: the squares of all examples, end to end
+    used: np.ndarray  #: (3,) how many records, integers of `outputs` and entries of `products` are taken
 
 
-def active_sets(n_examples: int) -> ActiveSets:
-    """Empty sets."""
-    none = np.zeros(0, np.int64)
-    lists = [np.full(n_examples, -1, np.int64), np.full(n_examples, -1, np.int64), np.zeros(n_examples, np.int64)]
-    return ActiveSets(*lists, none, np.zeros(0), np.zeros(0), none, np.zeros(0, np.int32), np.zeros(2, np.int64))
+def active_sets(n_examples: int, products: bool = False) -> ActiveSets:
+    """Empty sets, with products or without."""
+
+    def numbers(n, value=0):
+        return np.full(n, value, np.int64)
+
+    n, kept = n_examples, n_examples if products else 0
+    return ActiveSets(
+        numbers(n, -1), numbers(n, -1), numbers(n), numbers(n), numbers(kept), numbers(kept),
+        numbers(0), numbers(0), numbers(0), np.zeros(0), np.zeros(0), np.zeros(0, np.int32), np.zeros(0), numbers(3),
+    )  # fmt: skip
 
 
 def reserve(sets: ActiveSets, problem: Any) -> ActiveSets:
-    """The same sets with room for one more record of every example; compacted first if most of them are removed ones."""
+    """The same sets with room for one more record of every example; if most of what they hold is unused, packed anew."""
     starts, _ = kernels.sizes(problem)
-    records, integers = (int(n) for n in sets.used)
-    if records > 2 * int(sets.size.sum()) + len(sets.head):
-        sets = compact(sets, np.diff(starts))
-        records, integers = (int(n) for n in sets.used)
-    need = records + len(sets.head), integers + int(starts[-1])
-    if need[RECORDS] > len(sets.next):
-        room = max(need[RECORDS], 3 * len(sets.next) // 2)
-        sets = sets._replace(**{name: grown(getattr(sets, name), room, records) for name in ("next", "weight", "cost", "start")})
-    if need[INTEGERS] > len(sets.outputs):
-        sets = sets._replace(outputs=grown(sets.outputs, max(need[INTEGERS], 3 * len(sets.outputs) // 2), integers))
+    n, live = len(sets.head), int(sets.size.sum())
+    packed = np.maximum(sets.size, 1) if len(sets.room) else sets.room
+    if sets.used[RECORDS] > 2 * live + n or sets.used[PRODUCTS] > 8 * int(packed @ packed) + 16 * n:
+        fresh = active_sets(n, len(sets.room) > 0)
+        fresh.room[:] = packed
+        fresh.square[:] = np.cumsum(packed * packed) - packed * packed
+        lengths = np.diff(starts)
+        fresh = with_room(fresh, live, int(sets.size @ lengths), int(packed @ packed))
+        fresh.used[PRODUCTS] = packed @ packed
+        copy_records(sets, lengths, fresh)
+        sets = fresh
+    full = np.flatnonzero(sets.slots >= sets.room) if len(sets.room) else np.zeros(0, np.int64)
+    wider = np.maximum(2, sets.slots[full] + sets.slots[full] // 2 + 1)
+    more = int(wider @ wider)
+    sets = with_room(sets, n, int(starts[-1]), more)
+    if len(full):
+        move_squares(sets.products, full, wider, sets.square, sets.room, sets.used)
     return sets
 
 
-def grown(a: np.ndarray, room: int, used: int) -> np.ndarray:
-    """A longer array with the same first `used` entries."""
-    longer = np.empty(room, a.dtype)
-    longer[:used] = a[:used]
-    return longer
+def with_room(sets: ActiveSets, records: int, integers: int, products: int) -> ActiveSets:
+    """The same sets with room for so many more."""
+
+    def grown(name, used, more):
+        array = getattr(sets, name)
+        if used + more <= len(array):
+            return array
+        longer = np.empty(max(used + more, 3 * len(array) // 2), array.dtype)
+        longer[:used] = array[:used]
+        return longer
+
+    used = [int(u) for u in sets.used]
+    arrays = {name: grown(name, used[RECORDS], records) for name in ("next", "slot", "start", "weight", "cost")}
+    arrays["outputs"] = grown("outputs", used[INTEGERS], integers)
+    arrays["products"] = grown("products", used[PRODUCTS], products)
+    return sets._replace(**arrays)
 
 
-def compact(sets: ActiveSets, lengths: np.ndarray) -> ActiveSets:
-    """The same sets without removed records, every S_i in one piece and in the order of its list."""
-    n = len(sets.head)
-    owner = np.repeat(np.arange(n), sets.size)
-    first = np.cumsum(sets.size) - sets.size
-    old = np.empty(len(owner), np.int64)
-    at = sets.head.copy()
-    for depth in range(int(sets.size.max(initial=0))):
-        live = np.flatnonzero(sets.size > depth)
-        old[first[live] + depth] = at[live]
-        at[live] = sets.next[at[live]]
-    each = lengths[owner]
-    start = np.cumsum(each) - each
-    integers = int(each.sum())
-    follow = np.arange(1, len(owner) + 1)
-    follow[first[sets.size > 0] + sets.size[sets.size > 0] - 1] = -1
-    outputs = sets.outputs[np.repeat(sets.start[old] - start, each) + np.arange(integers)]
-    return ActiveSets(
-        np.where(sets.size > 0, first, -1), np.full(n, -1, np.int64), sets.size.copy(),
-        follow, sets.weight[old], sets.cost[old], start, outputs, np.array([len(owner), integers], np.int64),
-    )  # fmt: skip
+@entry
+def move_squares(products, examples, wider, square, room, used):
+    """Give the squares of `examples` the sides `wider`, at the end of `products`."""
+    for k in range(len(examples)):
+        i, side = examples[k], wider[k]
+        start = used[PRODUCTS]
+        used[PRODUCTS] += side * side
+        for a in range(room[i]):
+            for b in range(room[i]):
+                products[start + a * side + b] = products[square[i] + a * room[i] + b]
+        square[i], room[i] = start, side
+
+
+@entry
+def copy_records(old, lengths, new):
+    """Copy every S_i, in the order of its list, into empty sets that have room for it."""
+    for i in range(len(old.head)):
+        record, last = old.head[i], -1
+        while record >= 0:
+            copy, start = new.used[RECORDS], new.used[INTEGERS]
+            new.used[RECORDS] += 1
+            new.used[INTEGERS] += lengths[i]
+            new.outputs[start : start + lengths[i]] = output_of(old, record, lengths[i])
+            new.weight[copy], new.cost[copy] = old.weight[record], old.cost[record]
+            new.start[copy], new.slot[copy], new.next[copy] = start, new.slots[i], -1
+            new.slots[i] += 1
+            new.size[i] += 1
+            if last >= 0:
+                new.next[last] = copy
+            else:
+                new.head[i] = copy
+            if old.room.size:
+                row, other = products_of(old, i, record), old.head[i]
+                for k in range(old.size[i]):
+                    new.products[new.square[i] + new.slot[copy] * new.room[i] + k] = row[old.slot[other]]
+                    other = old.next[other]
+            record, last = old.next[record], copy
 
 
 @helper
 def output_of(sets, record, length):
     """The output of a record of an example whose outputs have `length` integers."""
     return sets.outputs[sets.start[record] : sets.start[record] + length]
+
+
+@helper
+def products_of(sets, i, record):
+    """K(y, .) of a record of example i, by slot."""
+    start = sets.square[i] + sets.slot[record] * sets.room[i]
+    return sets.products[start : start + sets.room[i]]
 
 
 @helper
@@ -124,7 +186,8 @@ def insert(sets, i, y, cost):
         sets.spare[i] = sets.next[record]
     else:
         record = sets.used[RECORDS]
-        sets.start[record] = sets.used[INTEGERS]
+        sets.start[record], sets.slot[record] = sets.used[INTEGERS], sets.slots[i]
+        sets.slots[i] += 1
         sets.used[RECORDS] += 1
         sets.used[INTEGERS] += len(y)
     start = sets.start[record]
@@ -151,12 +214,51 @@ def remove(sets, i, record, before):
     sets.size[i] -= 1
 
 
+@helper
+def drop_inactive(sets, i):
+    """S_i <- S_i - {y : lambda_i(y) = 0}."""
+    record, before = sets.head[i], -1
+    while record >= 0:
+        following = sets.next[record]
+        if sets.weight[record] == 0.0:
+            remove(sets, i, record, before)
+        else:
+            before = record
+        record = following
+
+
+@helper
+def gather(sets, i, length, records, ys):
+    """Copy S_i, its records and its outputs, in the order of its list; returns |S_i|."""
+    n, record = 0, sets.head[i]
+    while record >= 0:
+        records[n] = record
+        start = sets.start[record]
+        for j in range(length):
+            ys[n, j] = sets.outputs[start + j]
+        n += 1
+        record = sets.next[record]
+    return n
+
+
+@helper
+def set_products(sets, i, records, n, k, values):
+    """Enter the products of records[k] with the first n records, as they were computed into `values`."""
+    row = products_of(sets, i, records[k])
+    for j in range(n):
+        row[sets.slot[records[j]]] = values[j]
+        products_of(sets, i, records[j])[sets.slot[records[k]]] = values[j]
+
+
 @entry
 def start_at_targets(problem, sets, C):
     """Begin with w = 0: S_i = {t_i}, lambda_i(t_i) = C_i. `reserve` must have made room."""
     for i in range(len(C)):
         t = kernels.target(problem, i)
-        sets.weight[insert(sets, i, t, kernels.cost(problem, i, t))] = C[i]
+        record = insert(sets, i, t, kernels.cost(problem, i, t))
+        sets.weight[record] = C[i]
+        if sets.room.size:
+            products_of(sets, i, record)[sets.slot[record]] = 0.0  # dF_i(t_i) = 0
 
 
 @entry
@@ -183,3 +285,25 @@ def dual_value(sets: ActiveSets, w: np.ndarray, gamma: float) -> float:
     used = sets.used[RECORDS]
     w = w.astype(np.float64, copy=False)
     return gamma * float(sets.weight[:used] @ sets.cost[:used]) - 0.5 * float(w @ w)
+
+
+@dataclass
+class DualState(State):
+    """What dual solvers remember: the multipliers in their active sets, the weights they stand for, and scratch memory."""
+
+    sets: ActiveSets | None = None
+    weights: Weights | None = None
+    work: Workspace | None = None
+
+
+def primal_value(task: Task, w: np.ndarray) -> float:
+    """P(w). One oracle call per example."""
+    losses = losses_at(task.problem, task.loss, w, task.n_jobs)
+    w = w.astype(np.float64, copy=False)
+    return 0.5 * float(w @ w) + float(task.C @ losses)
+
+
+def certified_dual(task: Task, state: DualState) -> float:
+    """D(lambda), with weights summed afresh where those at hand are rounded to less than float64."""
+    w = state.weights.v
+    return dual_value(state.sets, w if w.dtype == np.float64 else weights_of(task.problem, state.sets), task.loss.gamma)

@@ -19,10 +19,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.losses import LOSSES, Family
-from partwise.objective import Value, mean_cost, objective
+from partwise.objective import SLICE, Value, mean_cost, objective
 from partwise.solvers.result import Record, SolveResult
-
-SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
 
 
 @dataclass(frozen=True)
@@ -73,10 +71,13 @@ class Progress(NamedTuple):
     estimate : float
         The duality gap as far as the epoch itself can tell (nan: it cannot). The exact gap, a pass of its own, is
         computed only when this falls below the tolerance.
+    primal : float
+        P(w) as far as the epoch itself can tell; the loss stands in for it where it cannot.
     """
 
     loss: float
     estimate: float = math.nan
+    primal: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,7 @@ class Solver:
     default_epochs: ClassVar[int] = 50
     needs: ClassVar[tuple[Any, ...]] = ()  #: kernels needed besides those of the loss
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
+    free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
 
     def accepts(self, loss: Family) -> bool:
         """Whether this solver can minimise `loss`."""
@@ -154,7 +156,7 @@ def run(
             progress = solver.epoch(task, state)
             seconds = before + time.perf_counter() - clock
             record = Record(state.epochs, seconds, progress.loss, state.oracle_calls, estimate=progress.estimate)
-            if evaluate == "epoch" or (tol > 0 and progress.estimate <= tol * max(abs(progress.loss), last.primal or 0)):
+            if evaluate == "epoch" or solver.free_bounds or (tol > 0 and progress.estimate <= tol * max(abs(progress.loss), progress.primal)):
                 last, evaluated_at = solver.bounds(task, state), state.epochs
                 record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
             if validation is not None:

@@ -12,9 +12,9 @@ The inner problem is solved in its dual, over one multiplier per margin,
     max_alpha  b . alpha - 1/2 alpha' K alpha    such that    alpha >= 0,    sum_j alpha_j <= C_i,                           (D)
     b_j = gamma l_i(y_j) - w . dF_i(y_j),    K_jk = dF_i(y_j) . dF_i(y_k),    u = w + sum_j alpha_j dF_i(y_j).
 
-Hildreth's method moves one multiplier at a time, which is right while the bound C_i is slack and stops short of the solution once it is not.
-So the mass C_i - sum_j alpha_j not yet spent is a multiplier of its own (that of xi >= 0, whose margin is 0), and a step moves mass
-from one multiplier to another, always between the pair that violates optimality most:
+Hildreth's method moves one multiplier at a time, which is right while the bound C_i is slack and stops short of the
+solution once it is not. So the mass C_i - sum_j alpha_j not yet spent is a multiplier of its own (that of xi >= 0, whose
+margin is 0), and a step moves mass from one multiplier to another, always between the pair that violates optimality most:
 
     repeat:  g = b - K alpha, and g = 0 for the unspent mass
              up = argmax g,  down = argmin g over multipliers with mass;  stop at  g_up - g_down <= tol max|b|
@@ -22,8 +22,8 @@ from one multiplier to another, always between the pair that violates optimality
 
 Steps from and to the unspent mass are exactly Hildreth's. With k = 1 there is one step, and it is that of 1-best MIRA.
 
-Cost of an epoch: one k-best oracle call per example, k (k + 1) / 2 inner products of sparse differences, O(k) per inner step.
-Memory: w, its average, two sparse scratch vectors.
+Cost of an epoch: one k-best oracle call per example, k (k + 1) / 2 inner products of sparse differences, O(k) per inner
+step. Memory: w, its average, two sparse scratch vectors.
 
 References
 ----------
@@ -157,7 +157,7 @@ class KBestMIRA(OnlineSolver):
     accepted = "the losses with beta = inf"
 
     k: int = 5
-    tol: float = 1e-6
+    tol: float = 1e-9
     max_steps: int = 1000
 
     def __post_init__(self):
@@ -177,9 +177,7 @@ class KBestMIRA(OnlineSolver):
         state = super().init(task, start)
         second = accumulator(kernels.n_weights(task.problem), kernels.width(task.problem), task.dtype)
         k, longest = int(self.k), len(state.work.y)
-        margins = Margins(
-            np.zeros((k, longest), np.int32), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros(k), second
-        )
+        margins = Margins(np.zeros((k, longest), np.int32), np.zeros(k), np.zeros((k, k)), np.zeros(k), np.zeros(k), second)
         return KBestState(**vars(state), margins=margins)
 
     def visit(self, task, state, order):

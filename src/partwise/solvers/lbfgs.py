@@ -17,9 +17,9 @@ combination of the basis s_1 y_1 .. s_m y_m g, and its 2m + 1 coefficients follo
 new y in one go, `move` adds up w + d. The recursion itself is on m x m numbers.
 
 **Pairs are kept in float32**: half the memory and half the traffic. That is safe because the products are those of the pairs
-*as stored*, in float64: H is the exact BFGS matrix of those pairs, and any pairs with s.y > 0 make a positive definite H. Rounding
-perturbs the metric in the eighth digit, never the point, the gradient or the certificate. (Here s.y >= ||s||^2 by the
-regulariser, so pairs hardly ever fail.)
+*as stored*, in float64: H is the exact BFGS matrix of those pairs, and any pairs with s.y > 0 make a positive definite H.
+Rounding perturbs the metric in the eighth digit, never the point, the gradient or the certificate. (Here s.y >= ||s||^2 by
+the regulariser, so pairs hardly ever fail.)
 
 Cost of an iteration: one oracle call per example (more only if t = 1 fails) and about 2m + 5 vectors of length d read. Memory:
 2m d floats of 4 bytes and 5 d of 8.
@@ -95,15 +95,18 @@ def learn(to, w, new, old, pairs, slot, rows, first, last):
             y_stored[j] = g[j] - g_old[j]
         for j in range(len(y)):  # as stored
             y[j] = y_stored[j]
-        for k in range(len(rows)):
-            vector = pairs[rows[k], start:stop]
-            with_new, with_y = 0.0, 0.0
+        for k in range(0, len(rows), 2):
+            s, z = pairs[rows[k], start:stop], pairs[rows[k + 1], start:stop]
+            s_new, s_y, z_new, z_y = 0.0, 0.0, 0.0, 0.0
             for j in range(len(y)):
-                v = float(vector[j])
-                with_new += v * g[j]
-                with_y += v * y[j]
-            products[k, 0] += with_new
-            products[k, 1] += with_y
+                s_new += float(s[j]) * g[j]
+                s_y += float(s[j]) * y[j]
+                z_new += float(z[j]) * g[j]
+                z_y += float(z[j]) * y[j]
+            products[k, 0] += s_new
+            products[k, 1] += s_y
+            products[k + 1, 0] += z_new
+            products[k + 1, 1] += z_y
     return norm, products
 
 
@@ -136,14 +139,15 @@ class Memory:
             self.slots = self.slots[1:]
         return next(k for k in range(m) if k not in self.slots)
 
-    def direction(self, norm: float) -> Direction:
-        """d = -H g by the two-loop recursion on coefficients, where norm = ||g||^2; O(m^2).
+    def direction(self, norm: float, value: float) -> Direction:
+        """d = -H g by the two-loop recursion on coefficients, where norm = ||g||^2 and value = P(w); O(m^2).
 
-        Without pairs: along -g, as far as a step of length one at most, and never farther than -g: the Hessian is at least I.
+        Without pairs: along -g, not farther than -g itself (the Hessian is at least I), than a step of length one, and than a
+        parabola would need to fall to zero, since P >= 0.
         """
         c = np.zeros(len(self.pairs))
         if not self.slots:
-            c_gradient = -min(1.0, 1.0 / math.sqrt(norm))
+            c_gradient = -min(1.0, 1.0 / math.sqrt(norm), 2.0 * value / norm)
             return Direction(self.rows(), c[:0], c_gradient, c_gradient * norm)
         alpha = np.zeros(len(self.pairs) // 2)
         for k in reversed(self.slots):  # q = g + sum c y
@@ -165,10 +169,13 @@ class Memory:
         s, y = 2 * slot, 2 * slot + 1
         table, against = self.products.copy(), np.zeros(len(self.pairs))
         table[[s, y]], table[:, [s, y]] = 0.0, 0.0
+        product, norm = products[-2, 1], products[-1, 1]  # s.y and y.y
+        if not product > np.finfo(float).eps * norm:  # no curvature, or out of the range of float32: forget the pair
+            against[rows[:-2]] = products[:-2, 0]
+            return Memory(self.pairs, self.slots, table, against)
         against[rows] = products[:, 0]
         table[rows, y] = table[y, rows] = products[:, 1]
-        usable = np.isfinite(products).all() and table[s, y] > np.finfo(float).eps * table[y, y]
-        return Memory(self.pairs, [*self.slots, slot] if usable else self.slots, table, against)
+        return Memory(self.pairs, [*self.slots, slot], table, against)
 
 
 class Trial(NamedTuple):
@@ -180,23 +187,23 @@ class Trial(NamedTuple):
 
 
 class LineSearch:
-    """Steps until one fulfils the strong Wolfe conditions and is not above the start; knows nothing of vectors.
+    """Steps until one fulfils the strong Wolfe conditions; knows nothing of vectors.
 
-    `low` is the lowest trial so far that decreases enough; the minimum lies between it and `high`, once there is one.
+    `low` is the lowest trial so far that decreases enough; the minimum lies between it and `high`, once there is one. Differences
+    of values below `noise`, their rounding error, mean nothing: then slopes, which are far more exact, tell up from down.
     """
 
-    def __init__(self, start: Trial, most: int):
+    def __init__(self, start: Trial, most: int, noise: float = 0.0):
         self.start = self.before = self.low = start
         self.high: Trial | None = None
-        self.left = most
+        self.left, self.noise = most, noise
 
     def next(self, here: Trial) -> float:
         """What to try after the trial `here`: a step, `here.step` itself to accept it, or 0 to give up."""
-        start = self.start
         self.left -= 1
-        if here.value <= start.value and acceptable(start, here):
+        if self.accepts(here):
             return here.step
-        if not here.value <= min(start.value + DECREASE * here.step * start.slope, self.low.value):
+        if not here.value <= min(self.enough(here.step), self.low.value) + self.noise:
             self.high = here
         else:
             if here.slope >= 0.0 if self.high is None else here.slope * (self.high.step - self.low.step) >= 0.0:
@@ -205,6 +212,17 @@ class LineSearch:
         if self.left <= 1:  # any decrease is better than none: go back to the lowest trial, or stay there
             return self.low.step if self.left == 1 or here.step == self.low.step else 0.0
         return self.guess()
+
+    def enough(self, step: float) -> float:
+        """The value that counts as a decrease."""
+        return self.start.value + DECREASE * step * self.start.slope
+
+    def accepts(self, here: Trial) -> bool:
+        """Strong Wolfe; or, within the noise, Hager & Zhang's approximate Wolfe: the decrease of a parabola with these slopes."""
+        start = self.start
+        flat = abs(here.slope) <= -CURVATURE * start.slope
+        close = here.value <= start.value + self.noise and here.slope <= (2.0 * DECREASE - 1.0) * start.slope
+        return flat and (here.value <= self.enough(here.step) or close)
 
     def guess(self) -> float:
         """The minimum of the cubic through two trials, kept well inside the bracket; twice to ten times as far without one."""
@@ -216,14 +234,6 @@ class LineSearch:
         if not math.isfinite(guess):
             return low.step + 0.1 * width  # beyond the range of numbers: come back quickly
         return low.step + min(max((guess - low.step) / width, 0.1), 0.9) * width
-
-
-def acceptable(start: Trial, here: Trial) -> bool:
-    """The strong Wolfe conditions; close to the rounding error of P, slopes tell the decrease (Hager & Zhang's approximate Wolfe)."""
-    flat = abs(here.slope) <= -CURVATURE * start.slope
-    lower = here.value <= start.value + DECREASE * here.step * start.slope
-    close = abs(here.value - start.value) <= 1e-12 * abs(start.value)
-    return flat and (lower or (close and here.slope <= (2.0 * DECREASE - 1.0) * start.slope))
 
 
 def cubic_minimum(a: Trial, b: Trial) -> float:
@@ -269,6 +279,7 @@ class LBFGS(Solver):
     name = "lbfgs"
     default_epochs = 500
     accepted = "smooth losses (finite beta)"
+    free_bounds = True
 
     memory: int = 6
     max_evaluations: int = 20
@@ -319,8 +330,9 @@ class LBFGS(Solver):
     def descend(self, task: Task, state: LBFGSState) -> bool:
         """One line search along -H g; False if no lower point was found, and then the point has not moved."""
         w, to, memory, old = state.w, state.trial, state.memory, state.gradient
-        direction = memory.direction(2.0 * state.gap) if state.gap else None
-        if direction is None or not -direction.slope > 0.1 * np.finfo(w.dtype).eps * abs(state.primal):
+        direction = memory.direction(2.0 * state.gap, state.primal) if state.gap else None
+        noise = 10.0 * float(np.finfo(w.dtype).eps) * abs(state.primal)
+        if direction is None or not -direction.slope > 0.01 * noise:
             return False
         ranges = spans(len(w))
 
@@ -330,7 +342,7 @@ class LBFGS(Solver):
         for_ranges(move, to, w, old, direction.c_gradient, memory.pairs, direction.rows, direction.c)
         slot = memory.free()
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1], np.int64)
-        search = LineSearch(Trial(0.0, state.primal, direction.slope), self.max_evaluations)
+        search = LineSearch(Trial(0.0, state.primal, direction.slope), self.max_evaluations, noise)
         step = 1.0
         while step > 0.0:
             value = objective(task.problem, task.loss, task.C, to, task.n_jobs, state.pool)

@@ -1,7 +1,7 @@
 """MIRA: the 1-best margin-infused relaxed algorithm, also known as passive-aggressive (PA-I with the max-loss update).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i L_i(w)`` with beta = inf, taken example by example. At each one, stay as close to the current
-weights as its most violated margin allows, at the price C_i of a slack:
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i L_i(w)`` with beta = inf, taken example by example. At each one, stay as close to
+the current weights as its most violated margin allows, at the price C_i of a slack:
 
     min_w  1/2 ||w - w_t||^2 + C_i xi    such that    w . dF_i(y) >= gamma l_i(y) - xi,    xi >= 0,
 
@@ -11,8 +11,9 @@ weights as its most violated margin allows, at the price C_i of a slack:
         w  <- w + tau dF_i(y)                                            dF_i(y) = F(x_i, t_i) - F(x_i, y)
     return the average of all w
 
-(Crammer et al. 2006, sections 3 and 7; Martins et al. 2010, eq. 15.) DCA with beta = inf takes exactly these steps; DCA also does finite beta,
-k-best MIRA looks at more than one margin at a time. Like DCA it is an online method, whose limit is not exactly the optimum of (P).
+(Crammer et al. 2006, sections 3 and 7; Martins et al. 2010, eq. 15.) DCA with beta = inf takes exactly these steps; DCA
+also does finite beta, k-best MIRA looks at more than one margin at a time. Like DCA it is an online method, whose limit is
+not exactly the optimum of (P).
 
 Cost of an epoch: one oracle call per example and O(touched weights). Memory: w and its average.
 

@@ -1,35 +1,39 @@
 """Pegasos: stochastic subgradient steps of length 1 / (lambda t), with and without projection, for every L(beta, gamma).
 
-Problem: (P) divided by ``sum_i C_i = 1 / lambda``: ``min_w lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w)``, ``c_i = C_i N lambda``.
+Problem: (P) divided by ``sum_i C_i = 1 / lambda``: ``min_w lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w)``, ``c_i = C_i N
+lambda``.
 
     repeat for t = 1, 2, ..., example i:
         w <- (1 - 1/t) w - c_i / (lambda t) dL_i(w)                                 c_i / (lambda t) = C_i N / t
         if project:  w <- min{ 1, r / ||w|| } w
     return the average of all w, w_t with weight t^average_power
 
-The ball. Pegasos was stated for the binary hinge, whose optimum has ``||w*||^2 <= 1 / lambda``; costs of structured outputs are not bounded by 1.
-P is 1-strongly convex and w* its minimum, so ``P(0) >= P(w*) + 1/2 ||w*||^2 >= ||w*||^2`` as losses are not negative. Hence
+The ball. Pegasos was stated for the binary hinge, whose optimum has ``||w*||^2 <= 1 / lambda``; costs of structured outputs
+are not bounded by 1. P is 1-strongly convex and w* its minimum, so ``P(0) >= P(w*) + 1/2 ||w*||^2 >= ||w*||^2`` as losses
+are not negative. Hence
 
     r^2 = P(0) = sum_i C_i L_i(0)
 
-holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and w* = 0, a ball of no use:
-there is no projection then.) Projection tames the first steps, which are as long as N C ||dL||; Mančev (2015) found the variant without it at least
-as good in the end.
+holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and
+w* = 0, a ball of no use: there is no projection then.) Projection tames the first steps, which are as long as N C ||dL||;
+Mančev (2015) found the variant without it at least as good in the end.
 
-The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w itself is a dual point
-(mass C_i per example; what projections took away lies on the target): with q_s the output, or the distribution over outputs, found in step s,
+The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w
+itself is a dual point (mass C_i per example; what projections took away lies on the target): with q_s the output, or the
+distribution over outputs, found in step s,
 
     w = -sum_s m_s dL_s,    D >= -1/2 ||w||^2 + sum_s m_s (L_s(w_s) - w_s . dL_s),
 
-where the bracket is gamma E_q[l] + H(q) / beta. The sum follows the same recursion as w, in one number. So there is a duality gap at every epoch, for
-the price of one sparse inner product per step. It needs a start at zero.
+where the bracket is gamma E_q[l] + H(q) / beta. The sum follows the same recursion as w, in one number. So there is a
+duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at zero.
 
-Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0). Memory: w and its
-average.
+Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0).
+Memory: w and its average.
 
 References
 ----------
-S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter (2011). Pegasos: primal estimated sub-gradient solver for SVM. Math. Programming 127.
+S. Shalev-Shwartz, Y. Singer, N. Srebro, A. Cotter (2011). Pegasos: primal estimated sub-gradient solver for SVM. Math.
+Programming 127.
 W. Xu (2011). Towards optimal one pass large scale learning with averaged stochastic gradient descent. arXiv:1107.2490.
 D. Mančev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30.
 O. Shamir, T. Zhang (2013). Stochastic gradient descent for non-smooth optimization. ICML (polynomial-decay averaging).
@@ -119,9 +123,8 @@ class Pegasos(StochasticSolver):
 
     def visit(self, task, state, order):
         n, power = float(np.count_nonzero(task.C)), float(self.average_power)
-        loss = pegasos_pass(
-            task.problem, task.loss.kernel, order, task.C, state.weights, state.work, n, state.steps, state.radius, power, state.dual
-        )
+        schedule = (n, state.steps, state.radius, power, state.dual)
+        loss = pegasos_pass(task.problem, task.loss.kernel, order, task.C, state.weights, state.work, *schedule)
         state.steps += len(order)
         return loss
 

@@ -8,15 +8,17 @@ Problem: find w with ``s(t_i) > s(y)`` for every other output y of every example
         if y != t_i:  w <- w + C_i (F(x_i, t_i) - F(x_i, y))
     return the average of all w
 
-A C that is the same for all examples only scales w; sample weights scale the steps. A tie with the target counts as a mistake
-although its loss is zero, otherwise nothing would ever happen at w = 0. On separable data the number of mistakes is at most (R / margin)^2,
-and the solver stops after the first epoch without one; on other data it never settles, and the average is what generalises.
+A C that is the same for all examples only scales w; sample weights scale the steps. A tie with the target counts as a
+mistake although its loss is zero, otherwise nothing would ever happen at w = 0. On separable data the number of mistakes is
+at most (R / margin)^2, and the solver stops after the first epoch without one; on other data it never settles, and the
+average is what generalises.
 
 Cost of an epoch: one oracle call per example and O(touched weights) per mistake. Memory: w and its average.
 
 References
 ----------
-M. Collins (2002). Discriminative training methods for hidden Markov models: theory and experiments with perceptron algorithms. EMNLP.
+M. Collins (2002). Discriminative training methods for hidden Markov models: theory and experiments with perceptron
+algorithms. EMNLP.
 """
 
 from __future__ import annotations

@@ -1,3 +1,40 @@
+"""SDM: the sequential dual method for max-margin losses (Balamurugan et al. 2011; Mancev and Todorovic 2014; Mancev 2015, section 4).
+
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, through its dual, with dF_i(y) = F(x_i, t_i) - F(x_i, y):
+
+    max_lambda  D(lambda) = -1/2 ||w||^2 + gamma sum_i sum_y lambda_i(y) l_i(y),    w = sum_i sum_y lambda_i(y) dF_i(y),
+    subject to  lambda_i(y) >= 0,  sum_y lambda_i(y) = C_i
+
+    S_i = {t_i}, lambda_i(t_i) = C_i, w = 0
+    repeat
+        for each example i:                                                                        (a full pass)
+            y~ = argmax_y gamma l_i(y) + w . F(x_i, y)
+            S_i <- S_i + {y~};  SMO(i, S_i);  S_i <- S_i - {y : lambda_i(y) = 0}
+        a few times, while it pays: for each example i with |S_i| > 1:  SMO(i, S_i)                (a cached pass: no oracle)
+
+    SMO(i, S):  lambda_i moves so that D rises, two outputs at a time
+        g(y) = w . dF_i(y) - gamma l_i(y)  for y in S;  K(y, z) = dF_i(y) . dF_i(z)
+        repeat
+            y' = argmin_S g(y),  y'' = argmax over {y in S : lambda_i(y) > 0} of g(y);  stop if g(y'') - g(y') <= tau
+            delta = min{ lambda_i(y''), (g(y'') - g(y')) / (K(y', y') - 2 K(y', y'') + K(y'', y'')) }
+            lambda_i(y') += delta, lambda_i(y'') -= delta, g += delta (K(., y') - K(., y''))
+        w += sum_y (change of lambda_i(y)) dF_i(y)
+
+Three things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
+differs from the target in a cached one. An example at rest, the target alone in S_i and no other output near it, is visited again only after a
+number of passes that doubles each time it is found so. Within the cached passes of an epoch, an example whose own gap has become small
+waits for the next full pass. None of this touches the certificate: P - D is computed over all examples.
+
+Every step raises D, so there is no learning rate; P - D certifies the result. Cost of an epoch: at most one oracle call per example,
+then at most `cached_passes` passes of O(|S_i|) sparse differences. Memory: w, one vector of scratch as long as w (touched rows only are
+resident), and the outputs that carry mass, a few per example.
+
+References
+----------
+P. Balamurugan, S. Shevade, S. Sundararajan, S. S. Keerthi (2011). A sequential dual method for structural SVMs. SDM.
+D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+"""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -6,153 +43,293 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
-from partwise.losses import Workspace, workspace
-from partwise.objective import Value, losses_at
+from partwise.losses import Family, evaluate, workspace
+from partwise.objective import Value
 from partwise.solvers.active import (
-    ActiveSets, active_sets, dual_value, find, insert, output_of, remove, reserve, start_at_targets, weights_of,
+    DualState,
+    active_sets,
+    certified_dual,
+    drop_inactive,
+    find,
+    gather,
+    insert,
+    primal_value,
+    products_of,
+    reserve,
+    set_products,
+    start_at_targets,
+    weights_of,
 )
-from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.base import SLICE, Progress, Solver, Task
+from partwise.solvers.weights import SUM, averaged, count_step, current, make_weights
+
+INEXACT = 0.1  # SMO stops when it has removed this much of an example's violation: the next visit starts from a better w anyway
+LONGEST_REST = 8  # full passes
+PAYS = 0.3  # cached passes go on while each gains this much of what the full pass gained
+SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
+REFRESH = 32  # epochs between two fresh sums of w, against rounding
+
 
 class Block(NamedTuple):
-    records: np.ndarray
-    g: np.ndarray
-    mass: np.ndarray
-    before: np.ndarray
-    products: np.ndarray
-    ys: np.ndarray
+    """The part of the dual that belongs to one example: scratch memory for n <= capacity outputs."""
 
-def block(size, longest):
-    return Block(np.zeros(size,np.int64),np.zeros(size),np.zeros(size),np.zeros(size),np.zeros((size,size)),np.zeros((size,longest),np.int32))
+    records: np.ndarray  #: (n,) in the active sets
+    slots: np.ndarray  #: (n,) of these records
+    ys: np.ndarray  #: (n, longest) the outputs
+    gradient: np.ndarray  #: (n,) g(y)
+    before: np.ndarray  #: (n,) g(y) before the visit
+    mass: np.ndarray  #: (n,) lambda_i(y)
+    change: np.ndarray  #: (n,) of lambda_i(y); also a row of products in the making
 
-@helper
-def smo(b, n, tau):
-    for _ in range(20*n):
-        low=high=-1
-        for k in range(n):
-            if low<0 or b.g[k]<b.g[low]: low=k
-            if b.mass[k]>0.0 and (high<0 or b.g[k]>b.g[high]): high=k
-        gap=b.g[high]-b.g[low]
-        if gap<=tau: return
-        curvature=b.products[low,low]-2.0*b.products[low,high]+b.products[high,high]
-        step=b.mass[high]
-        if gap<step*curvature:
-            step=gap/curvature
-            b.mass[high]-=step
-        else:
-            b.mass[high]=0.0
-        b.mass[low]+=step
-        for k in range(n):
-            b.g[k]+=step*(b.products[k,low]-b.products[k,high])
+
+def make_block(capacity: int, longest: int) -> Block:
+    """Scratch memory for the largest S_i."""
+    return Block(
+        *(np.zeros(capacity, np.int64) for _ in range(2)),
+        np.zeros((capacity, longest), np.int32),
+        *(np.zeros(capacity) for _ in range(4)),
+    )
+
 
 @helper
-def optimise(problem,i,w,sets,b,n,work,second,fraction,violation):
-    T=kernels.length(problem,i)
+def smo(sets, i, block, n, tau):
+    """Move mass between pairs of outputs, steepest first, until no pair promises more than `tau`."""
+    g, mass, slots = block.gradient, block.mass, block.slots
+    for _ in range(16 * n * n):  # a bound for the sake of rounding; a handful of steps is usual
+        low, high = 0, -1
+        for k in range(n):
+            if g[k] < g[low]:
+                low = k
+            if mass[k] > 0.0 and (high < 0 or g[k] > g[high]):
+                high = k
+        violation = g[high] - g[low]
+        if violation <= tau:
+            break
+        to, of = products_of(sets, i, block.records[low]), products_of(sets, i, block.records[high])
+        curvature = to[slots[low]] - 2.0 * to[slots[high]] + of[slots[high]]
+        delta = mass[high]
+        if violation < delta * curvature:
+            delta = violation / curvature
+            mass[high] -= delta
+        else:  # all of it, and exactly; also where the two outputs have the same features and the curvature is zero
+            mass[high] = 0.0
+        mass[low] += delta
+        for k in range(n):
+            g[k] += delta * (to[slots[k]] - of[slots[k]])
+
+
+@helper
+def improve(problem, i, sets, weights, block, n, tau):
+    """SMO over the n outputs in `block`; moves lambda_i and w, forgets outputs without mass, returns the gain in D."""
     for k in range(n):
-        y=output_of(sets,b.records[k],T)
-        for j in range(T): b.ys[k,j]=y[j]
-        b.before[k]=b.mass[k]
-    t=kernels.target(problem,i)
-    kernels.gram(problem,i,t,b.ys[:,:T],n,b.products,work.gradient,second)
-    gain=0.0
-    for k in range(n): gain+=b.mass[k]*b.g[k]
-    linear=gain
-    start=0.0
+        block.before[k], block.slots[k] = block.gradient[k], sets.slot[block.records[k]]
+    smo(sets, i, block, n, tau)
+    # D is quadratic, so its gain is minus the change times the mean of the gradients before and after
+    gain = 0.0
     for k in range(n):
-        pass
-    g0=b.products  # unused
-    # gain = -1/2 sum alpha (g0+g1)
-    gain=0.0
-    for k in range(n): gain+=b.mass[k]*b.g[k]
-    pre=gain
-    # keep old gradient product: sum alpha g0 computed after
-    old=np.empty(n)
-    for k in range(n): old[k]=b.g[k]
-    smo(b,n,fraction*violation)
-    gain=0.0
-    pivot=-1
-    for k in range(n):
-        a=b.mass[k]-b.before[k]
-        gain-=0.5*a*(old[k]+b.g[k])
-        if a!=0.0 and (pivot<0 or abs(a)>abs(b.mass[pivot]-b.before[pivot])): pivot=k
-    for k in range(n):
-        a=b.mass[k]-b.before[k]
-        if a!=0.0:
-            sets.weight[b.records[k]]=b.mass[k]
-            if k!=pivot: kernels.difference(problem,i,b.ys[pivot,:T],b.ys[k,:T],a,w)
+        record = block.records[k]
+        block.change[k] = block.mass[k] - sets.weight[record]
+        gain -= 0.5 * block.change[k] * (block.before[k] + block.gradient[k])
+        sets.weight[record] = block.mass[k]
+    ys = block.ys[:, : kernels.length(problem, i)]
+    kernels.move_mass(problem, i, ys, block.change, n, 1.0, weights.v)
+    if weights.u.size:
+        kernels.move_mass(problem, i, ys, block.change, n, -weights.numbers[SUM], weights.u)
+    drop_inactive(sets, i)
     return gain
 
+
 @helper
-def prune(sets,i,b,n):
-    record,before=sets.head[i],-1
-    while record>=0:
-        following=sets.next[record]
-        if sets.weight[record]==0.0: remove(sets,i,record,before)
-        else: before=record
-        record=following
+def include(problem, i, sets, block, n, y, work, second):
+    """S_i <- S_i + {y}, with no mass yet, and its products with the n outputs in `block`, which it joins as the last."""
+    length = kernels.length(problem, i)
+    block.records[n] = insert(sets, i, y, kernels.cost(problem, i, y))
+    block.ys[n, :length] = y
+    ys = block.ys[:, :length]
+    kernels.products(problem, i, kernels.target(problem, i), y, ys, n + 1, block.change, work.gradient, second)
+    set_products(sets, i, block.records, n + 1, n, block.change)
+
+
+@helper
+def rounding(weights, magnitude):
+    """Differences between scores of this magnitude that mean nothing."""
+    return (1e-12 if weights.v.itemsize == 8 else 1e-5) * (1.0 + magnitude)
+
 
 @entry
-def full_pass(problem,loss,order,C,w,sets,work,second,b,losses,gaps,skip,opts):
-    calls=0; gain=0.0
+def full_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, rest, calm):
+    """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls."""
+    gain, calls = 0.0, 0
     for i in order:
-        if C[i]==0.0: continue
-        if skip[i]>0:
-            skip[i]-=1
+        if C[i] == 0.0:
             continue
-        calls+=1
-        theta=work.theta[:kernels.n_parts(problem,i)]
-        kernels.score(problem,i,w,theta)
-        reference=kernels.value_of(problem,i,theta,kernels.target(problem,i))
-        if loss.gamma!=0.0: kernels.add_cost(problem,i,loss.gamma,theta)
-        T=kernels.length(problem,i)
-        y=work.y[:T]
-        value=kernels.best(problem,i,theta,y)-reference
-        record=sets.head[i]
-        n=0; high=-np.inf; low=np.inf; mean=0.0
-        while record>=0:
-            g=reference-kernels.value_of(problem,i,theta,output_of(sets,record,T))
-            b.records[n]=record; b.g[n]=g; b.mass[n]=sets.weight[record]
-            mean-=g*b.mass[n]
-            low=min(low,g)
-            if b.mass[n]>0.0: high=max(high,g)
-            n+=1
-            record=sets.next[record]
-        losses[i]=value
-        gaps[i]=C[i]*value-mean
-        if -value<low-1e-9:
-            record=find(sets,i,y)
-            if record<0:
-                record=insert(sets,i,y,kernels.cost(problem,i,y))
-                b.records[n]=record; b.g[n]=-value; b.mass[n]=0.0
-                n+=1
-                low=-value
-        if high-low>opts[1]:
-            gain+=optimise(problem,i,w,sets,b,n,work,second,opts[0],high-low)
-            skip[i]=0
-        prune(sets,i,b,n)
-        if sets.size[i]==1 and value<=0.0+1e-12:
-            skip[i]=opts[2]
-    return calls,gain
+        if rest[i] > 0:
+            rest[i] -= 1
+            continue
+        calls += 1
+        length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
+        y = work.y[:length]
+        kernels.score(problem, i, weights.v, theta)
+        reference = float(kernels.value_of(problem, i, theta, kernels.target(problem, i)))
+        if loss.gamma != 0.0:
+            kernels.add_cost(problem, i, loss.gamma, theta)
+        steepest = reference - float(kernels.best(problem, i, theta, y))
+        n, low, high, total = gather(sets, i, length, block.records, block.ys), np.inf, -np.inf, 0.0
+        for k in range(n):
+            block.mass[k] = sets.weight[block.records[k]]
+            block.gradient[k] = reference - kernels.value_of(problem, i, theta, block.ys[k, :length])
+            low, high = min(low, block.gradient[k]), max(high, block.gradient[k])
+            total += block.mass[k] * block.gradient[k]
+        tiny = rounding(weights, abs(reference))
+        if steepest < low - tiny and find(sets, i, y) < 0:
+            include(problem, i, sets, block, n, y, work, second)
+            block.gradient[n], block.mass[n] = steepest, 0.0
+            low = steepest
+            n += 1
+        losses[i] = -steepest
+        gaps[i] = max(total - C[i] * low, 0.0)
+        if high - low > tiny:
+            gain += improve(problem, i, sets, weights, block, n, max(INEXACT * (high - low), tiny))
+            calm[i] = 0
+        elif n == 1:
+            rest[i] = calm[i]
+            calm[i] = min(2 * calm[i] + 1, LONGEST_REST)
+        if weights.u.size:
+            count_step(weights)
+    return gain, calls
+
 
 @entry
-def cheap_pass(problem,loss,order,w,sets,work,second,b,idle,opts):
-    gain=0.0; seen=0
-    for i in order:
-        if sets.size[i]<2 or idle[i]: continue
-        T=kernels.length(problem,i)
-        t=kernels.target(problem,i)
-        record=sets.head[i]
-        n=0; high=-np.inf; low=np.inf
-        while record>=0:
-            g=kernels.margin(problem,i,w,t,output_of(sets,record,T),second)-loss.gamma*sets.cost[record]
-            b.records[n]=record; b.g[n]=g; b.mass[n]=sets.weight[record]
-            low=min(low,g)
-            if b.mass[n]>0.0: high=max(high,g)
-            n+=1
-            record=sets.next[record]
-        seen+=n
-        if high-low>opts[1]:
-            gain+=optimise(problem,i,w,sets,b,n,work,second,opts[0],high-low)
-            prune(sets,i,b,n)
-        if high-low<=opts[3]: idle[i]=True
-    return seen,gain
+def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy):
+    """Visit the examples in `order` without the oracle; busy[k] tells whether order[k] is worth another visit. Returns the gain in D."""
+    gain = 0.0
+    for place in range(len(order)):
+        i = order[place]
+        length, target = kernels.length(problem, i), kernels.target(problem, i)
+        n, low, high, total = gather(sets, i, length, block.records, block.ys), np.inf, -np.inf, 0.0
+        kernels.margins(problem, i, weights.v, target, block.ys[:, :length], n, block.gradient, second)
+        for k in range(n):
+            block.mass[k] = sets.weight[block.records[k]]
+            block.gradient[k] -= loss.gamma * sets.cost[block.records[k]]
+            low, high = min(low, block.gradient[k]), max(high, block.gradient[k])
+            total += block.mass[k] * block.gradient[k]
+        tiny = rounding(weights, max(abs(low), abs(high)))
+        if high - low > tiny:
+            gain += improve(problem, i, sets, weights, block, n, max(INEXACT * (high - low), tiny))
+        busy[place] = sets.size[i] > 1 and total - C[i] * low > small
+        if weights.u.size:
+            count_step(weights)
+    return gain
+
+
+@entry
+def seed_pass(problem, loss, w, sets, block, work, second):
+    """Put into every S_i the output that w finds most violated, with no mass yet."""
+    for i in range(len(sets.head)):
+        evaluate(loss, problem, i, w, 1.0, work)
+        y = work.y[: kernels.length(problem, i)]
+        if find(sets, i, y) < 0:
+            include(problem, i, sets, block, gather(sets, i, len(y), block.records, block.ys), y, work, second)
+
+
+@dataclass
+class SDMState(DualState):
+    """Besides: what was last seen of each example, and how long it may rest."""
+
+    second: Accumulator | None = None
+    losses: np.ndarray | None = None
+    gaps: np.ndarray | None = None
+    rest: np.ndarray | None = None
+    calm: np.ndarray | None = None
+    seen: float = 0.0  #: sum of the gaps in the last full pass
+
+
+@dataclass(frozen=True)
+class SDM(Solver):
+    """The sequential dual method for L(inf, gamma) (see the module).
+
+    Parameters
+    ----------
+    cached_passes : int
+        At most this many passes without the oracle follow each pass with it.
+    average : bool
+        Return the average of all iterates rather than the last one. Better early, worse later.
+    """
+
+    name = "sdm"
+    default_epochs = 200
+    accepted = "max-margin losses L(inf, gamma)"
+    cached_passes: int = 10
+    average: bool = False
+
+    def accepts(self, loss: Family) -> bool:
+        return not loss.is_smooth
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> SDMState:
+        n, problem = task.n, task.problem
+        sets = reserve(active_sets(n, products=True), problem)
+        start_at_targets(problem, sets, task.C)
+        state = SDMState(
+            sets=sets,
+            weights=make_weights(kernels.n_weights(problem), task.dtype, self.average),
+            work=workspace(problem, task.dtype),
+            second=accumulator(kernels.n_weights(problem), kernels.width(problem), task.dtype),
+            losses=np.zeros(n),
+            gaps=np.zeros(n),
+            rest=np.zeros(n, np.int8),
+            calm=np.zeros(n, np.int8),
+        )
+        if start is not None:
+            # a dual method cannot start at any w; but it can start from the outputs that w finds violated
+            state.sets = reserve(sets, problem)
+            seed_pass(problem, task.loss.kernel, np.asarray(start, task.dtype), state.sets, self.block(state), state.work, state.second)
+            state.oracle_calls += n
+            self.cached_passes_over(task, state, task.order(0), 0.0, 0.0)
+        return state
+
+    def epoch(self, task: Task, state: SDMState) -> Progress:
+        if state.epochs % REFRESH == REFRESH - 1 and not self.average:
+            state.weights.v[:] = weights_of(task.problem, state.sets)
+        state.sets = reserve(state.sets, task.problem)
+        block, gained = self.block(state), 0.0
+        for order in task.slices(state.epochs):
+            gain, calls = full_pass(
+                task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, block, state.work, state.second,
+                state.losses, state.gaps, state.rest, state.calm,
+            )  # fmt: skip
+            gained += gain
+            state.oracle_calls += calls
+        seen, loss, w = float(state.gaps.sum()), float(task.C @ state.losses), state.weights.v
+        self.cached_passes_over(task, state, task.order(state.epochs), PAYS * gained, SMALL * seen / task.n)
+        # each example's gap was seen just before it was closed: what is left is about what the next pass would see
+        estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
+        state.seen = seen
+        state.epochs += 1
+        return Progress(loss, estimate, loss + 0.5 * float(w @ w))
+
+    def block(self, state: SDMState) -> Block:
+        """Scratch memory for the largest S_i and one more output."""
+        return make_block(int(state.sets.size.max()) + 1, len(state.work.y))
+
+    def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> None:
+        """Passes without the oracle, while each gains `enough`; examples whose gap is `small` leave."""
+        block = self.block(state)
+        for _ in range(self.cached_passes):
+            order, gain = order[state.sets.size[order] > 1], 0.0
+            busy = np.zeros(len(order), np.bool_)
+            for first in range(0, len(order), SLICE):
+                some = slice(first, first + SLICE)
+                gain += cached_pass(
+                    task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second, small, busy[some]
+                )
+            order = order[busy]
+            if gain < enough or not len(order):
+                break
+
+    def weights(self, state: SDMState) -> np.ndarray:
+        return averaged(state.weights) if self.average else current(state.weights)
+
+    def bounds(self, task: Task, state: SDMState) -> Value:
+        return Value(primal_value(task, self.weights(state)), certified_dual(task, state), np.zeros(0))

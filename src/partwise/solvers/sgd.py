@@ -2,23 +2,25 @@
 
 Problem: (P) divided by ``sum_i C_i = 1 / lambda``, which is the form in which learning rates are usually given,
 
-    min_w  lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w),    c_i = C_i N lambda    (all 1 where all C_i are equal: lambda = 1 / (N C)),
+    min_w  lambda / 2 ||w||^2 + 1/N sum_i c_i L_i(w),    c_i = C_i N lambda    (lambda = 1 / (N C), c_i = 1 if all C_i = C),
 
     repeat for t = 1, 2, ..., example i:
         eta_t = eta / (1 + (t - 1) / N)
         w <- (1 - eta_t lambda) w - eta_t c_i dL_i(w)
     return the average of all w, w_t with weight t^average_power
 
-(Martins et al. 2010, section 5; the schedule is LeCun's.) With ``eta="auto"``, eta is chosen as there: one epoch for each eta on a grid of powers of
-ten, on nine tenths of the examples, judged by the objective on the last tenth; the grid goes on while its end is best. Only the
-seed decides which tenth. Fewer than 1000 examples are gone through until there have been 1000 steps, and the objective on all of them
-judges: a tenth of few examples is noise, and after several epochs held-out data would prefer a rate that stops short of the optimum.
+(Martins et al. 2010, section 5; the schedule is LeCun's.) With ``eta="auto"``, eta is chosen as there: one epoch for each
+eta on a grid of powers of ten, on nine tenths of the examples, judged by the loss on the last tenth; the grid goes on while
+its end is best. Only the seed decides which tenth. Fewer than 1000 examples are gone through until there have been 1000
+steps, and the objective on all of them judges: a tenth of few examples is noise, and after several epochs held-out data
+would prefer a rate that stops short of the optimum.
 
-SGD has no certificate of its own: it stops after `max_epochs` or on held-out data. For finite beta the final gap is still tight (see
-`objective`). It converges like t^-min(1, 2 eta / C): an eta far below C fits quickly and then creeps.
+SGD has no certificate of its own: it stops after `max_epochs` or on held-out data. For finite beta the gap that `objective`
+computes is tight, so ``evaluate="epoch"`` can stop it at a tolerance. It converges like t^-min(1, 2 eta / C): an eta far
+below C fits quickly and then creeps.
 
-Cost of an epoch: one oracle call per example and O(touched weights); the choice of eta costs about seven epochs. Memory: w and
-its average.
+Cost of an epoch: one oracle call per example and O(touched weights); the choice of eta costs about seven epochs. Memory: w
+and its average.
 
 References
 ----------
@@ -51,8 +53,8 @@ TINY = 1e-300
 def shrink(weights, factor):
     """w *= factor, 0 < factor <= 1.
 
-    The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are written
-    out, which costs O(d) and happens a few times in a run.
+    The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are
+    written out, which costs O(d) and happens a few times in a run.
     """
     v, u, numbers = weights.v, weights.u, weights.numbers
     numbers[SCALE] *= factor
@@ -106,8 +108,8 @@ class StochasticSolver(OnlineSolver):
     Parameters
     ----------
     average_power : float >= 0
-        The average takes w_t with weight t^average_power: 0 is the plain average, which forgets its bad beginnings only like log(t) / t;
-        any positive power forgets like 1 / t (Shamir and Zhang 2013) and costs nothing more.
+        The average takes w_t with weight t^average_power: 0 is the plain average, which forgets its bad beginnings only like
+        log(t) / t; a positive power forgets like 1 / t (Shamir and Zhang 2013) and costs nothing more.
     """
 
     average_power: float = 2.0
@@ -142,11 +144,15 @@ class SGD(StochasticSolver):
     def __post_init__(self):
         super().__post_init__()
         if self.eta != "auto" and not (isinstance(self.eta, int | float) and 0 < self.eta < math.inf):
-            raise ValueError(f"The 'eta' parameter of SGD must be 'auto' or a float in the range (0, inf). Got {self.eta!r} instead.")
+            raise ValueError(
+                f"The 'eta' parameter of SGD must be 'auto' or a float in the range (0, inf). Got {self.eta!r} instead."
+            )
 
     def init(self, task, start=None):
         if self.eta != "auto" and self.eta >= task.C.sum() > 0:
-            raise ValueError(f"The 'eta' parameter of SGD must be below the sum of all C, {task.C.sum():g}. Got {self.eta!r} instead.")
+            raise ValueError(
+                f"The 'eta' parameter of SGD must be below the sum of all C, {task.C.sum():g}. Got {self.eta!r} instead."
+            )
         eta = math.nan if self.eta == "auto" else float(self.eta)
         return StochasticState(**vars(super().init(task, start)), eta=eta)
 
@@ -168,12 +174,13 @@ class SGD(StochasticSolver):
     def choose_eta(self, task: Task, state: StochasticState) -> float:
         """The eta on the grid whose first epoch ends lowest on held-out examples (see the module)."""
         total = task.C.sum()
+        if total == 0.0:
+            return 1.0
         shuffled = np.random.default_rng((task.seed, len(GRID))).permutation(np.flatnonzero(task.C))
-        held = shuffled[: len(shuffled) // 10]
-        kept = shuffled[len(held) :]
-        if len(shuffled) < FEW:
-            held = kept = shuffled
-        kept = np.tile(kept if task.shuffle else np.sort(kept), -(-FEW // max(len(kept), 1)) if len(shuffled) < FEW else 1)
+        few = len(shuffled) < FEW
+        held = shuffled if few else shuffled[: len(shuffled) // 10]
+        kept = shuffled if few else shuffled[len(held) :]
+        kept = np.tile(kept if task.shuffle else np.sort(kept), -(-FEW // len(kept)) if few else 1)
 
         def value(eta: float) -> float:
             weights = make_weights(len(state.weights.v), task.dtype, self.average, state.weights.v)
@@ -182,11 +189,11 @@ class SGD(StochasticSolver):
             w = averaged(weights)
             loss = self.advance(task, held, make_weights(len(w), task.dtype, False, w), state.work, 0.0, 0)
             state.oracle_calls += len(kept) + len(held)
-            result = 0.5 * float(w @ w) / total + loss / max(task.C[held].sum(), TINY)
+            result = loss / task.C[held].sum() + (0.5 * float(w @ w) / total if few else 0.0)
             return result if math.isfinite(result) else math.inf
 
         low, high = GRID
-        high = min(high, math.ceil(math.log10(max(total, TINY))) - 1)  # eta lambda < 1
+        high = min(high, math.ceil(math.log10(total)) - 1)  # eta lambda < 1
         low = min(low, high)
         with np.errstate(over="ignore", invalid="ignore"):
             values = {a: value(10.0**a) for a in range(low, high + 1)}

@@ -21,6 +21,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import helper
+from partwise.numerics import fill, padded_width
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows
 from partwise.structures.multiclass import check_costs, pack_sets
 
@@ -178,9 +179,11 @@ def has_weight(problem, state, j):
 def score(problem, i, w, theta):
     L, first = problem.n_labels, problem.starts[i]
     T = problem.starts[i + 1] - first
-    theta[: T * L] = 0.0
+    whole = min(padded_width(L, theta.itemsize), theta.size - (T - 1) * L)  # what spills over is overwritten below
     for t in range(T):
-        emit(problem.rows, first + t, w, L, row(theta, t, L))
+        out = theta[t * L : t * L + whole]
+        fill(out, 0.0)
+        emit(problem.rows, first + t, w, L, out)
     if problem.allowed.size:
         for t in range(T):
             fine = problem.sets[problem.allowed[first + t]]

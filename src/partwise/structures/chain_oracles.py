@@ -12,18 +12,11 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import entry, helper
-from partwise.numerics import exp
+from partwise.numerics import copy, exp, fill, padded_width
 from partwise.structures.chain import ChainProblem, n_states
 
 WIDEST = 200.0  # scores of one step may differ by this much (e^-200 = 1e-87) before log-space takes over
 SMALLEST = 1e-200
-
-
-@helper
-def padded_width(L, itemsize):
-    """Room for L labels and the begin symbol in whole vectors of 64 bytes, so that inner loops leave no remainder."""
-    lanes = 64 // itemsize
-    return (L + lanes) // lanes * lanes
 
 
 @helper
@@ -99,7 +92,7 @@ def best(problem, i, theta, y):
         scores = row(theta, t, L)
         for h in range(kept):
             gather(alpha[t - 1], h, kept, H, coming)
-            highest[:] = -np.inf
+            fill(highest, -np.inf)
             max_sums(coming, row(move, h, H * R), H, R, highest)
             out = row(alpha[t], h, H)
             for c in range(L):
@@ -207,7 +200,7 @@ def finite_range(values):
 @helper
 def exponentials(scores, high, out):
     """out = exp(scores - high), zero where `out` is longer (whole vectors: no remainder)."""
-    out[:] = -np.inf
+    fill(out, -np.inf)
     for c in range(len(scores)):
         out[c] = scores[c] - high
     for c in range(len(out)):
@@ -250,13 +243,13 @@ def expected_scaled(L, T, S, theta, parts):
             return np.inf
         exponentials(row(theta, t, L), node_high, emission)
         for h in range(kept):
-            row(ahead[h], t, R)[:] = emission
+            copy(emission, row(ahead[h], t, R))
             if t > 0:
                 gather(alpha[t - 1], h, kept, H, coming)
             else:
-                coming[:] = 0.0
+                fill(coming, 0.0)
                 coming[L] = 1.0 if h == kept - 1 else 0.0
-            sums[:] = 0.0
+            fill(sums, 0.0)
             sum_products(coming, row(move, h, H * R), H, R, sums)
             out = row(alpha[t], h, H)
             for c in range(L):
@@ -271,7 +264,7 @@ def expected_scaled(L, T, S, theta, parts):
         now = beta[t]
         if t < T - 1:
             for h in range(kept):
-                sums[:] = 0.0
+                fill(sums, 0.0)
                 sum_products(row(ahead[h], t + 1, R), row(back, h, L * R), L, R, sums)
                 for k in range(H):
                     now[k * kept + h] = sums[k]
@@ -301,13 +294,13 @@ def expected_scaled(L, T, S, theta, parts):
         for k in range(H):
             for t in range(T - 1):
                 coming[t] = alpha[t, k * kept + h]
-            sums[:] = 0.0
+            fill(sums, 0.0)
             sum_products(coming, ahead[h][R:], T - 1, R, sums)
             leave, out = row(move, h * H + k, R), row(parts, T + k * kept + h, L)
             for c in range(L):
                 out[c] = sums[c] * leave[c]
-    row(parts, T + S - 1, L)[:] = row(parts, 0, L)
-    row(parts, T + S, L)[:] = row(parts, T - 1, L)
+    copy(row(parts, 0, L), row(parts, T + S - 1, L))
+    copy(row(parts, T - 1, L), row(parts, T + S, L))
     return log_z
 
 

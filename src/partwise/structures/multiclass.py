@@ -202,9 +202,45 @@ def difference(problem, i, t, y, c, into):
         add_labels(problem.rows, i, problem.n_classes, t[0], y[0], c, into)
 
 
+@kernels.move_mass.implements(MulticlassProblem)
+def move_mass(problem, i, ys, changes, n, c, into):
+    first, second, moved = 0, 0, 0
+    for k in range(n):
+        if changes[k] != 0.0:
+            first, second, moved = second, k, moved + 1
+    if moved == 2:
+        add_labels(problem.rows, i, problem.n_classes, ys[first, 0], ys[second, 0], c * changes[second], into)
+    elif moved > 2:  # one pass over the features for all of them
+        parts = np.zeros(problem.n_classes)
+        for k in range(n):
+            parts[ys[k, 0]] = changes[k]
+        add_row(problem.rows, i, problem.n_classes, parts, -c, into)
+
+
 @kernels.margin.implements(MulticlassProblem)
 def margin(problem, i, w, t, y, scratch):
+    if t[0] == y[0]:
+        return 0.0
     return emit_difference(problem.rows, i, w, problem.n_classes, t[0], y[0])
+
+
+@kernels.margins.implements(MulticlassProblem)
+def margins(problem, i, w, t, ys, n, values, scratch):
+    if n <= 3:  # t is usually one of them: two or fewer differences
+        for k in range(n):
+            values[k] = margin(problem, i, w, t, ys[k], scratch)
+        return
+    theta = np.zeros(problem.n_classes, w.dtype)
+    emit(problem.rows, i, w, problem.n_classes, theta)
+    for k in range(n):
+        values[k] = theta[t[0]] - theta[ys[k, 0]]
+
+
+@kernels.products.implements(MulticlassProblem)
+def products(problem, i, t, y, ys, n, values, scratch, second):
+    norm = 0.0 if y[0] == t[0] else row_norm(problem.rows, i)
+    for k in range(n):
+        values[k] = 0.0 if ys[k, 0] == t[0] else 2.0 * norm if ys[k, 0] == y[0] else norm
 
 
 @kernels.gram.implements(MulticlassProblem)

@@ -1,0 +1,59 @@
+# Every target does its own set-up: a fresh machine needs make and a Python >= 3.10, nothing installed by hand.
+#
+#   make demo       words of handwritten digits, read three ways (under a minute after the install)
+#   make test       lint, then the quick tests
+#   make test-all   lint, then every test, slow ones and those on real corpora included
+#   make bench      side-by-side timings with other tools
+#   make lint       ruff (rules and format) and mypy
+#   make install    the package alone, editable, in .venv
+#   make clean      remove everything these targets made
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.10 python; do \
+	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then echo $$p; break; fi; done)
+VENV ?= .venv
+BIN := $(VENV)/bin
+JOBS ?= 2
+PYTEST_ARGS ?=
+
+# Corpora for tests and benchmarks: without them those tests skip and say so.
+ifneq ($(wildcard ../shared/data),)
+export PARTWISE_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: install demo test test-all lint bench clean
+.DEFAULT_GOAL := install
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "partwise needs Python >= 3.10; none was found. Try: make PYTHON=/path/to/python3"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of extras, renewed when pyproject.toml changes.
+$(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".$(if $(filter-out core,$*),[$*])"
+	@touch $@
+
+install: $(VENV)/.installed-core
+
+demo: $(VENV)/.installed-plot
+	$(BIN)/partwise demo
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Compiled code of a test run stays inside the checkout, so that runs are self-contained.
+test test-all: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
+
+test-all: lint
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+bench: $(VENV)/.installed-bench
+	$(BIN)/python -m benchmarks --short
+
+clean:
+	rm -rf $(VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,71 @@
+"""Multiclass hinge beside scikit-learn's LinearSVC(multi_class="crammer_singer"), to the same value of the same objective.
+
+    P(w) = 1/2 ||w||^2 + C sum_i max_y ( [y != y_i] + w_y . x_i - w_{y_i} . x_i )
+
+We run SDM to a relative duality gap of 1e-3. The peer runs with the loosest tolerance whose solution has an objective value no
+higher than ours, as computed by `partwise.objective` for both. Run as::
+
+    python -m benchmarks.multiclass [--short]
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from benchmarks.harness import Row, arguments, has_solver, report, seconds, side_by_side
+from partwise.datasets import load_news20, load_usps
+from partwise.losses import get_loss
+from partwise.objective import objective
+from partwise.solvers import solve
+from partwise.structures import multiclass_problem
+
+TOLERANCES = tuple(10.0 ** (-k / 2) for k in range(-2, 13))  # 10, 3.2, 1, 0.32, ... 1e-6
+GAP = 1e-3
+
+
+def compare(dataset: str, x, y, C: float, repeats: int) -> list[Row]:
+    """SDM against LinearSVC on one data set."""
+    from sklearn.svm import LinearSVC
+
+    problem = multiclass_problem(x, y, int(y.max()) + 1)
+    note = f"C={C:g}, {x.shape[0]} x {x.shape[1]}, {problem.n_classes} classes"
+    what = f"hinge to relative gap {GAP:g}"
+    if not has_solver("sdm"):
+        return [Row(dataset, what, "s", None, None, "LinearSVC", note + "; no SDM in this version")]
+    run = dict(loss="hinge", solver="sdm", C=C, tol=GAP, max_epochs=1000, n_jobs=1)
+    solve(problem, **{**run, "max_epochs": 1})  # compiles
+    result = solve(problem, **run)
+    if not result.converged:
+        return [Row(dataset, what, "s", None, None, "LinearSVC", f"{note}; {result.message}")]
+
+    def value(model) -> float:
+        w = np.ascontiguousarray(model.coef_.T).ravel()
+        return objective(problem, get_loss("hinge"), np.full(len(y), C), w).primal
+
+    def peer(tol: float):
+        return LinearSVC(multi_class="crammer_singer", fit_intercept=False, C=C, tol=tol, max_iter=100_000, random_state=0).fit(
+            x, y
+        )
+
+    reached = next((tol for tol in TOLERANCES if value(peer(tol)) <= result.primal), None)
+    if reached is None:
+        ours = seconds(lambda: solve(problem, **run))
+        return [Row(dataset, what, "s", ours, None, "LinearSVC", f"{note}; the peer never reached {result.primal:.6g}")]
+    ours, theirs = side_by_side(repeats, lambda: solve(problem, **run), lambda: peer(reached))
+    note += f"; P = {result.primal:.6g} at tol {reached:.1g}"
+    return [Row(dataset, what, "s", ours, theirs, "LinearSVC crammer_singer", note)]
+
+
+def rows(short: bool = False) -> list[Row]:
+    """All comparisons."""
+    repeats = 3 if short else 5
+    x, y, *_ = load_news20()
+    found = compare("news20", x, y, 1.0, repeats)
+    x, y, *_ = load_usps()
+    for C in (0.01,) if short else (0.01, 0.1):
+        found += compare("usps", x, y, C, repeats)
+    return found
+
+
+if __name__ == "__main__":
+    report("multiclass", rows(arguments(__doc__).parse_args().short))

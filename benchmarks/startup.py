@@ -1,0 +1,54 @@
+"""How long a new process takes: ``import partwise``, and the first fit on the demo's data with compiled code on disk.
+
+python -m benchmarks.startup [--short]
+"""
+
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+
+from benchmarks.harness import RESULTS, Row, arguments, child, report
+from partwise.datasets import make_digit_words
+
+WORDS = RESULTS / "digit_words.npz"
+
+IMPORT = """
+import time
+clock = time.perf_counter()
+import partwise
+print(time.perf_counter() - clock)
+"""
+
+# The data come from a file, so that nothing the fit needs has been imported before the clock starts but numpy.
+FIRST_FIT = """
+import time
+import numpy as np
+data = np.load({words!r})
+X, y = np.split(data["x"], data["edges"]), [list(w) for w in np.split(data["y"], data["edges"])]
+clock = time.perf_counter()
+from partwise import SequenceLabeler
+SequenceLabeler(loss={loss!r}, C=0.1).fit(X, y)
+print(time.perf_counter() - clock)
+"""
+
+
+def rows(short: bool = False) -> list[Row]:
+    """Start-up times; nobody to compare with."""
+    repeats = 3 if short else 5
+    X, y = make_digit_words(800)
+    RESULTS.mkdir(exist_ok=True)
+    np.savez(WORDS, x=np.vstack(X), y=np.concatenate(y), edges=np.cumsum([len(w) for w in y])[:-1])
+    found = [Row("-", "import partwise", "s", statistics.median(child("-c", IMPORT) for _ in range(repeats)), None, "-")]
+    for loss in ("hinge", "crf"):
+        program = FIRST_FIT.format(words=str(WORDS), loss=loss)
+        child("-c", program)  # leaves the compiled code on disk
+        ours = statistics.median(child("-c", program) for _ in range(repeats))
+        what = f"first fit in a new process, {loss}"
+        found.append(Row("800 digit words", what, "s", ours, None, "-", "estimators imported on the way"))
+    return found
+
+
+if __name__ == "__main__":
+    report("startup", rows(arguments(__doc__).parse_args().short))

@@ -1,0 +1,303 @@
+"""What all estimators share: parameters and their checks, solving, going on with new data, probabilities, the model file.
+
+An estimator is thin. It validates what users give, packs it into a problem, calls a solver, and unpacks weights and outputs; nothing
+numerical happens here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from partwise import kernels
+from partwise.losses import Family, get_loss
+from partwise.objective import losses_at, n_threads
+from partwise.solvers import SOLVERS, Record, Solver, SolveResult, check, get_solver, make_task, with_average
+from partwise.solvers.base import run
+from partwise.solvers.online import OnlineSolver
+from partwise.solvers.weights import Weights
+
+
+def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callable[[Any], bool]:
+    def test(value: Any) -> bool:
+        number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+        return number and (low <= value if closed else low < value) and value < high
+
+    return test
+
+
+def _is_count(low: int, optional: bool = False) -> Callable[[Any], bool]:
+    def test(value: Any) -> bool:
+        return (optional and value is None) or (isinstance(value, Integral) and not isinstance(value, bool) and value >= low)
+
+    return test
+
+
+def _is_bool(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_)
+
+
+def _is_dtype(value: Any) -> bool:
+    try:
+        return np.dtype(value) in (np.float32, np.float64)
+    except TypeError:
+        return False
+
+
+class Structured(BaseEstimator):
+    """Base of all estimators."""
+
+    #: parameter: (what is fine, in words)
+    _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
+        "C": (_is_real(0.0), "a float in the range (0, inf)"),
+        "max_epochs": (_is_count(1, optional=True), "an int in the range [1, inf) or None"),
+        "tol": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+        "average": (lambda value: value is None or _is_bool(value), "a bool or None"),
+        "early_stopping": (_is_bool, "a bool"),
+        "validation_fraction": (_is_real(0.0, 1.0), "a float in the range (0, 1)"),
+        "patience": (_is_count(1), "an int in the range [1, inf)"),
+        "warm_start": (_is_bool, "a bool"),
+        "dtype": (_is_dtype, "'float64' or 'float32'"),
+        "verbose": (lambda value: _is_bool(value) or _is_count(0)(value), "a bool or an int in the range [0, inf)"),
+        "callbacks": (
+            lambda value: value is None or callable(value) or (isinstance(value, list | tuple) and all(map(callable, value))),
+            "a callable, a list of callables or None",
+        ),
+    }
+
+    # -- parameters ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _who(self) -> str:
+        return type(self).__name__
+
+    @property
+    def _dtype(self) -> Any:
+        return np.dtype(self.dtype).type
+
+    def _check_parameters(self) -> Family:
+        """Check every parameter before any work is done; returns the loss."""
+        for name, (fine, words) in self._checks.items():
+            value = getattr(self, name)
+            if not fine(value):
+                raise ValueError(f"The {name!r} parameter of {self._who} must be {words}. Got {value!r} instead.")
+        loss = get_loss(self.loss)
+        if self.cost is not None and loss.gamma == 0:
+            raise ValueError(
+                f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. Use 'hinge', "
+                "'softmax_margin' or another Family(beta, gamma) with gamma > 0."
+            )
+        if self.solver != "auto":
+            solver = get_solver(self.solver)
+            if not solver.accepts(loss):
+                check(solver, None, loss)
+            self._check_average(solver)
+        n_threads(self.n_jobs)
+        return loss
+
+    def _check_average(self, solver: Solver) -> None:
+        if self.average is not None and not _averages(type(solver)):
+            able = ", ".join(name for name, kind in SOLVERS.items() if _averages(kind))
+            raise ValueError(
+                f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its iterates. "
+                f"Solvers that can: {able}."
+            )
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+
+    def _callbacks(self) -> list[Callable[[Record], Any]]:
+        given = [] if self.callbacks is None else [self.callbacks] if callable(self.callbacks) else list(self.callbacks)
+        return [print_progress, *given] if self.verbose else given
+
+    def _say(self, words: str) -> None:
+        if self.verbose:
+            print(f"{self._who}: {words}", file=sys.stderr)
+
+    # -- solving ------------------------------------------------------------------------------------------------------
+
+    def _solve(self, problem: Any, loss: Family, sample_weight: Any, validation: Any, start: Any, seed: int) -> None:
+        """Minimise over `problem` and keep what came out."""
+        task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs)
+        if start is not None:
+            self._check_size(problem, start)
+        solver = get_solver(self.solver, problem, loss)
+        self._check_average(solver)
+        solver = with_average(solver, self.average)
+        self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
+        result = run(
+            solver,
+            task,
+            max_epochs=self.max_epochs,
+            tol=self.tol,
+            validation=validation,
+            patience=self.patience,
+            callbacks=self._callbacks(),
+            start=start,
+        )
+        self._keep(result, loss)
+        self._stream = None
+
+    def _advance(self, problem: Any, loss: Family, sample_weight: Any) -> None:
+        """One epoch of an online solver over new data, from the current weights."""
+        solver = get_solver("dca" if self.solver == "auto" else self.solver)
+        if not isinstance(solver, OnlineSolver):
+            solver = get_solver("dca")  # takes every loss, and what a batch solver found is a good place to go on from
+        solver = with_average(solver, self.average)
+        stream = getattr(self, "_stream", None)
+        if stream is None:
+            self._stream_seed = self._seed()
+        task = make_task(problem, loss, self.C, sample_weight, self._stream_seed, True, self._dtype, self.n_jobs)
+        check(solver, problem, loss)
+        start = getattr(self, "weights_", None)
+        if start is not None:
+            self._check_size(problem, start)
+        state = solver.init(task, start)
+        resume = None
+        if stream is not None:
+            # numbers and weights go on from one call to the next; scratch memory is as large as the new examples need
+            for name, value in stream.items():
+                setattr(state, name, value)
+            resume = dataclasses.replace(self.result_, state=state, solver=solver)
+        result = run(
+            solver,
+            task,
+            max_epochs=state.epochs + 1,
+            tol=0.0,
+            callbacks=self._callbacks(),
+            evaluate="never",
+            start=start,
+            resume=resume,
+        )
+        if result.status != "interrupted":
+            result = dataclasses.replace(result, status="partial_fit", message=f"{result.n_epochs} calls of partial_fit")
+        self._stream = {
+            field.name: value
+            for field in dataclasses.fields(result.state)
+            if isinstance(value := getattr(result.state, field.name), int | float | Weights)
+        }
+        self._keep(result, loss)
+
+    def _keep(self, result: SolveResult, loss: Family) -> None:
+        self.weights_ = result.w
+        self.result_ = dataclasses.replace(result, state=None)  # scratch memory and caches are not part of the model
+        self.solver_ = result.solver.name
+        self.temperature_ = 1.0 / loss.beta if loss.is_smooth else None
+        self._say(result.message)
+        if result.status == "interrupted":
+            warnings.warn(f"{self._who}: fit was {result.message}. The fitted estimator can be used.", UserWarning, stacklevel=4)
+        certified = bool(result.history) and not math.isnan(result.history[-1].estimate)
+        if result.status == "max_epochs" and certified and self.tol > 0:
+            gap = (
+                f" (relative duality gap {result.gap / abs(result.primal):.2g})"
+                if result.gap == result.gap and result.primal
+                else ""
+            )
+            warnings.warn(
+                f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. Increase max_epochs, increase tol, decrease C, or "
+                "scale the features.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+
+    def _check_size(self, problem: Any, w: np.ndarray) -> None:
+        """Compiled loops do not check indices: never let them see weights of another shape."""
+        if w.size != kernels.n_weights(problem):
+            raise ValueError(
+                f"This {self._who} has {w.size} weights, but its parameters ask for {kernels.n_weights(problem)}: a parameter that decides the "
+                "shape of the model ('order', 'fit_intercept') was changed after fitting. Change it back, or fit again."
+            )
+
+    def _hold_out(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of the examples to train on and of those to stop by."""
+        held = max(1, round(self.validation_fraction * n))
+        if held >= n:
+            raise ValueError(f"early_stopping=True needs at least two examples to hold one out. Got {n}.")
+        order = np.random.default_rng((seed, 1)).permutation(n)
+        return np.sort(order[held:]), np.sort(order[:held])
+
+    # -- probabilities ------------------------------------------------------------------------------------------------
+
+    def _beta(self) -> float:
+        """The inverse temperature of the model's distribution p(y | x) ~ exp(beta s(y))."""
+        check_is_fitted(self, "weights_")
+        if self.temperature_ is None:
+            raise ValueError(self._no_probabilities())
+        return 1.0 / self.temperature_
+
+    def _no_probabilities(self) -> str:
+        return (
+            f"This {self._who} was trained with the loss {get_loss(self.loss).name!r}, which fits scores, not probabilities. Call "
+            "calibrate(X, y) with held-out data first, or train with loss='crf' or 'softmax_margin'."
+        )
+
+    def _calibrate(self, problem: Any) -> None:
+        """The temperature of highest likelihood: minimise the convex function beta -> sum_i log sum_y exp beta (s(y) - s(y_i))."""
+        import scipy.optimize
+
+        def negative_log_likelihood(log_beta: float) -> float:
+            beta = math.exp(log_beta)
+            return beta * float(losses_at(problem, Family(beta, 0.0), self.weights_, self.n_jobs).sum())
+
+        # the right temperature depends on the scale of the scores: look around the one where typical scores are of order one
+        scale = float(np.abs(losses_at(problem, Family(math.inf, 1.0), self.weights_, self.n_jobs)).mean())
+        centre = -math.log(scale) if scale > 0 else 0.0
+        found = scipy.optimize.minimize_scalar(
+            negative_log_likelihood, bounds=(centre - 12.0, centre + 12.0), method="bounded", options={"xatol": 1e-4}
+        )
+        self.temperature_ = math.exp(-float(found.x))
+
+    # -- the model file -----------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to one file, atomically (see `partwise.model_file`). No pickle."""
+        from partwise import model_file
+
+        check_is_fitted(self, "weights_")
+        model_file.save(self, path)
+
+    @classmethod
+    def load(cls, path: Any) -> Any:
+        """Read a model written by `save`. Never executes code from the file."""
+        from partwise import model_file
+
+        estimator = model_file.load(path)
+        if not isinstance(estimator, cls):
+            raise model_file.ModelFileError(f"{path} holds a {type(estimator).__name__}, not a {cls.__name__}.")
+        return estimator
+
+    def _require_fitted(self, attribute: str) -> np.ndarray:
+        """The weights, or the error that scikit-learn expects of a fitted attribute asked for too early."""
+        weights = self.__dict__.get("weights_")
+        if weights is None:
+            raise NotFittedError(f"This {self._who} instance is not fitted yet: it has no {attribute!r}. Call 'fit' first.")
+        return weights
+
+
+def _averages(kind: type[Solver]) -> bool:
+    return "average" in {field.name for field in dataclasses.fields(kind)}
+
+
+def print_progress(record: Record) -> None:
+    """A line on stderr after each epoch: what `verbose` means."""
+    line = f"epoch {record.epoch:4d}  loss {record.loss:.6g}"
+    if record.gap == record.gap:
+        line += f"  objective {record.primal:.6g}  gap {record.gap:.3g}"
+    elif record.estimate == record.estimate:
+        line += f"  gap about {record.estimate:.3g}"
+    if record.validation == record.validation:
+        line += f"  held-out cost {record.validation:.5g}"
+    print(f"{line}  {record.seconds:.2f} s", file=sys.stderr)

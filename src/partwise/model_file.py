@@ -1,0 +1,333 @@
+"""The model file: one safetensors file, tensors and a JSON header, versioned, checked on load, written atomically. No pickle.
+
+Any safetensors reader sees the tensors. Our header is JSON text under the key ``partwise`` of the file's metadata::
+
+    {"format": "partwise-model", "format_version": 1, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
+     "parameters": {...}, "model": {"labels": ..., "n_features": ..., "temperature": ..., ...}, "crc32": {"weights": 123, ...}}
+
+Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is built
+from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate.
+
+Writing goes to an unnamed file in the same folder (where the system has them, else a temporary one), is flushed to disk and put in place by
+one rename: a full disk or a kill leaves the old model as it was.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import importlib
+import json
+import math
+import os
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from partwise import __version__
+from partwise.estimators.labels import LONGEST
+from partwise.losses import Family
+from partwise.solvers import SOLVERS, Solver
+
+FORMAT, FORMAT_VERSION = "partwise-model", 1
+ESTIMATORS = {"Classifier": "partwise.estimators.classifier", "SequenceLabeler": "partwise.estimators.sequence"}
+NOT_SAVED = ("callbacks",)  # code
+
+
+class ModelFileError(ValueError):
+    """A model cannot be written to, or read from, a file; the message names the file and says why."""
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Values as JSON, and back
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def to_json(value: Any, what: str) -> Any:
+    """`value` as JSON from which `from_json` makes exactly the same again; raises TypeError for what cannot be kept."""
+    if value is None or type(value) in (bool, int, str):
+        return value
+    if type(value) is float:
+        return value if math.isfinite(value) else {"float": str(value)}
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU" and value.dtype.itemsize <= 8 or isinstance(value, np.str_):
+        return {"numpy": [value.dtype.str, to_json(value.item(), what)]}
+    if type(value) in (list, tuple, set, frozenset):
+        items = [to_json(item, what) for item in value]
+        return items if type(value) is list else {type(value).__name__: items}
+    if type(value) is dict:
+        return {"dict": [[to_json(key, what), to_json(item, what)] for key, item in value.items()]}
+    if isinstance(value, np.ndarray) and (
+        (value.ndim in (1, 2) and value.dtype.kind in "biuf" and value.dtype.itemsize <= 8)
+        or (value.ndim == 1 and (value.dtype == object or (value.dtype.kind == "U" and value.dtype.itemsize <= LONGEST)))
+    ):
+        return {"array": [value.dtype.str, to_json(value.tolist(), what)]}
+    if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
+        return np.dtype(value).name  # a dtype parameter
+    if isinstance(value, Family):
+        return {"loss": [to_json(value.beta, what), to_json(value.gamma, what)]}
+    if isinstance(value, Solver) and SOLVERS.get(value.name) is type(value):
+        fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {"solver": [value.name, to_json(fields, what)]}
+    raise TypeError(
+        f"{what} holds {value!r} of type {type(value).__name__}, which cannot be kept in a model file. What can: strings, numbers, bools, "
+        "None, tuples of these, and numpy numbers and strings."
+    )
+
+
+def from_json(value: Any) -> Any:
+    """The value that `to_json` wrote."""
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) != 1:
+        raise ValueError(f"unknown value {str(value)[:80]}")
+    ((tag, content),) = value.items()
+    if tag == "float" and content in ("inf", "-inf", "nan"):
+        return float(content)
+    if tag in ("tuple", "set", "frozenset"):
+        return {"tuple": tuple, "set": set, "frozenset": frozenset}[tag](from_json(item) for item in content)
+    if tag == "dict":
+        return {from_json(key): from_json(item) for key, item in content}
+    if tag == "numpy":
+        return np.array([from_json(content[1])], _dtype(content[0], "biufU"))[0]
+    if tag == "array":
+        items = from_json(content[1])
+        dtype = _dtype(content[0], "biufUO")
+        if dtype.kind == "U" and any(not isinstance(item, str) or 4 * len(item) > LONGEST for item in items):
+            raise ValueError("an array of strings holds something else")
+        if dtype != object:
+            return np.array(items, dtype)
+        array = np.empty(len(items), object)
+        for k, item in enumerate(items):
+            array[k] = item
+        return array
+    if tag == "loss":
+        return Family(*(from_json(item) for item in content))
+    if tag == "solver" and content[0] in SOLVERS:
+        return SOLVERS[content[0]](**from_json(content[1]))
+    raise ValueError(f"unknown value {str(value)[:80]}")
+
+
+def _dtype(name: Any, kinds: str) -> np.dtype:
+    dtype = np.dtype(str(name))
+    if dtype.kind not in kinds:
+        raise ValueError(f"unknown type {name!r}")
+    return np.dtype("U") if dtype.kind == "U" else dtype  # a string type could claim any length per item: let the items decide
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Writing
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def save(estimator: Any, path: Any) -> None:
+    """Write a fitted estimator to `path`."""
+    from safetensors.numpy import save as to_bytes
+
+    name = type(estimator).__name__
+    if name not in ESTIMATORS or type(estimator).__module__ != ESTIMATORS[name]:
+        raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(ESTIMATORS)}.")
+    model, tensors = estimator._to_file()
+    vocabulary = model.pop("vocabulary", None)
+    if vocabulary is not None:
+        encoded = [word.encode("utf-8", "surrogatepass") for word in vocabulary]
+        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
+        tensors = {**tensors, "vocabulary": np.frombuffer(b"".join(encoded), np.uint8), "vocabulary_offsets": ends}
+    parameters = {key: value for key, value in estimator.get_params(deep=False).items() if key not in NOT_SAVED}
+    if isinstance(parameters.get("random_state"), np.random.RandomState):
+        parameters["random_state"] = None
+    tensors = {key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()}
+    try:
+        header = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "partwise_version": __version__,
+            "estimator": name,
+            "parameters": {key: to_json(value, f"The {key!r} parameter") for key, value in parameters.items()},
+            "model": {
+                **{key: to_json(value, f"The model's {key}") for key, value in model.items()},
+                "temperature": estimator.temperature_,
+                "solver": estimator.solver_,
+            },
+            "crc32": {key: zlib.crc32(tensor) for key, tensor in tensors.items()},
+        }
+        if not np.isfinite(tensors["weights"]).all():
+            raise TypeError("The weights are not all finite")
+    except TypeError as error:
+        raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}") from None
+    write_atomically(path, to_bytes(tensors, {"partwise": json.dumps(header, allow_nan=False)}))
+
+
+def write_atomically(path: Any, content: bytes) -> None:
+    """Put `content` under the name `path` as a whole or not at all."""
+    path = os.path.realpath(os.fspath(path))
+    folder, name = os.path.split(path)
+    if os.path.isdir(path):
+        raise ModelFileError(f"{path!r} is a folder; give the name of a file.")
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"There is no folder {folder!r} to save a model in.")
+    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        with _new_file(folder, temporary) as fd:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(fd, view[: 1 << 26]) :]
+            os.fsync(fd)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    with contextlib.suppress(OSError):  # make the rename itself durable, where folders can be opened
+        fd = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+@contextlib.contextmanager
+def _new_file(folder: str, path: str) -> Iterator[int]:
+    """A file descriptor to write to, called `path` when done. Unnamed until then where the system can: a kill leaves no trace."""
+    fd = -1
+    if hasattr(os, "O_TMPFILE"):
+        with contextlib.suppress(OSError):
+            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    named = fd < 0
+    if named:
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
+    try:
+        yield fd
+        if not named:
+            into = os.open(folder, os.O_RDONLY)
+            try:
+                os.link(f"/proc/self/fd/{fd}", os.path.basename(path), dst_dir_fd=into)
+            finally:
+                os.close(into)
+    finally:
+        os.close(fd)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def load(path: Any) -> Any:
+    """Read the estimator that ``estimator.save(path)`` wrote; its predictions are bit for bit the same.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a partwise model, is damaged, or was written by a newer version; the message says which.
+    """
+    path = os.fspath(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"There is no model file {path!r}.")
+    header, tensors = _read(path)
+    try:
+        return _rebuild(header, tensors)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path!r}: {error}") from None
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
+        raise ModelFileError(f"{path!r} is damaged or was altered: {type(error).__name__}: {error}") from None
+
+
+def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and tensors, after checking format, version and checksums."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            text = (file.metadata() or {}).get("partwise")
+            header = None if text is None else json.loads(text)
+            if not isinstance(header, dict) or header.get("format") != FORMAT:
+                raise ModelFileError(f"{path!r} is a safetensors file, but not a partwise model.")
+            version = header.get("format_version")
+            if not isinstance(version, int) or version < 1:
+                raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
+            if version > FORMAT_VERSION:
+                raise ModelFileError(
+                    f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this is partwise "
+                    f"{__version__}, which reads versions up to {FORMAT_VERSION}. Upgrade with: pip install --upgrade partwise"
+                )
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ModelFileError(f"{path!r} is not a partwise model, or is truncated or damaged ({error}).") from None
+    except OSError as error:
+        raise ModelFileError(f"{path!r} cannot be read: {error}.") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise ModelFileError(f"{path!r} is damaged or was altered: its header is not JSON ({error}).") from None
+    sums = header.get("crc32")
+    if not isinstance(sums, dict) or set(sums) != set(tensors):
+        raise ModelFileError(f"{path!r} is damaged or was altered: its header does not match its tensors.")
+    for key, tensor in tensors.items():
+        if zlib.crc32(np.ascontiguousarray(tensor)) != sums[key]:
+            raise ModelFileError(f"{path!r} is damaged: the checksum of {key!r} does not match.")
+    return header, tensors
+
+
+def _need(header: dict[str, Any], key: str, kind: type) -> Any:
+    """An entry of the header, of the type it must have."""
+    value = header.get(key)
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{key!r} must be of type {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+    name = header.get("estimator")
+    if name not in ESTIMATORS:
+        raise ModelFileError(
+            f"it holds a {name!r}, which partwise {__version__} does not know. Upgrade with: pip install --upgrade partwise"
+        )
+    kind = getattr(importlib.import_module(ESTIMATORS[name]), name)
+    parameters = {key: from_json(value) for key, value in _need(header, "parameters", dict).items()}
+    unknown = sorted(set(parameters) - set(kind._get_param_names()))
+    if unknown:
+        raise ModelFileError(
+            f"it was written by partwise {header.get('partwise_version')} with the parameter {unknown[0]!r}, which partwise {__version__} does "
+            "not know. Upgrade with: pip install --upgrade partwise"
+        )
+    estimator = kind(**parameters)
+    loss = estimator._check_parameters()
+    model = {key: from_json(value) for key, value in _need(header, "model", dict).items()}
+    weights = tensors.get("weights")
+    if weights is None or weights.ndim != 1 or weights.dtype not in (np.float32, np.float64):
+        raise ValueError("the weights are missing or not a vector of floats")
+    if not np.isfinite(weights).all():
+        raise ValueError("the weights are not all finite")
+    labels = _need(model, "labels", np.ndarray)
+    if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) != len(labels):
+        raise ValueError("the labels are not a list of distinct values")
+    if _need(model, "n_features", int) < 0:
+        raise ValueError(f"n_features is {model['n_features']}")
+    if "vocabulary" in tensors:
+        model["vocabulary"] = _read_vocabulary(tensors, model["n_features"])
+    expected = estimator._from_file(model, {"weights": np.array(weights)}, _need)
+    if expected != weights.size:
+        raise ValueError(f"there are {weights.size} weights where the model needs {expected}")
+    temperature = model.get("temperature")
+    if temperature is None:
+        if loss.is_smooth:
+            raise ValueError("the temperature is missing")
+    elif not (isinstance(temperature, float) and 0 < temperature < math.inf):
+        raise ValueError(f"the temperature is {temperature!r}")
+    estimator.temperature_ = temperature
+    estimator.solver_ = _need(model, "solver", str)
+    return estimator
+
+
+def _read_vocabulary(tensors: dict[str, np.ndarray], n: int) -> list[str]:
+    text, ends = tensors["vocabulary"], tensors.get("vocabulary_offsets")
+    if ends is None or ends.dtype != np.int64 or text.dtype != np.uint8 or text.ndim != 1 or ends.shape != (n + 1,):
+        raise ValueError("the vocabulary is not what it should be")
+    if ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
+        raise ValueError("the offsets of the vocabulary are not in order")
+    raw, edges = text.tobytes(), ends.tolist()
+    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges[:-1], edges[1:], strict=True)]

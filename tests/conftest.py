@@ -1,0 +1,31 @@
+"""What all tests share."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Compiled code of a test run stays inside the checkout; set before partwise is imported.
+os.environ.setdefault("PARTWISE_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "cache"))
+
+WHY_NO_DATA = "PARTWISE_DATA is not set to a folder of corpora (conll2000/, news20/, multiclass/)"
+
+
+def has_data() -> bool:
+    return bool(os.environ.get("PARTWISE_DATA")) and Path(os.environ["PARTWISE_DATA"]).is_dir()
+
+
+def pytest_collection_modifyitems(items):
+    if has_data():
+        return
+    for item in items:
+        if "data" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason=WHY_NO_DATA))
+
+
+@pytest.fixture
+def corpora() -> Path:
+    """The folder of corpora; skips the test, saying why, where there is none."""
+    if not has_data():
+        pytest.skip(WHY_NO_DATA)
+    return Path(os.environ["PARTWISE_DATA"])

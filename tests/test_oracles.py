@@ -1,0 +1,171 @@
+"""Every oracle of every structure against enumeration, on tiny random inputs: extreme scores, constraints, empty sequences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from oracle_cases import Enumeration, chain_cases, multiclass_cases
+
+from partwise import kernels
+from partwise.accumulator import accumulator
+from partwise.compilation import entry, interpret
+from partwise.structures import chain_problem
+from partwise.structures.chain_oracles import pair_marginals
+
+EXAMPLES = settings(max_examples=150, deadline=None)
+K = 4
+
+
+@entry
+def oracles(problem, i, w, c, theta, y, ys, values, parts):
+    """All oracles at once, so that they are compiled once: the best value, the number of k-best, the log-partition."""
+    kernels.score(problem, i, w, theta)
+    if c != 0.0:
+        kernels.add_cost(problem, i, c, theta)
+    value = kernels.best(problem, i, theta, y)
+    found = kernels.kbest(problem, i, theta, ys, values)
+    return value, found, kernels.expected(problem, i, theta, parts)
+
+
+def run_oracles(problem, i, w, c):
+    """Call `oracles` with fresh buffers, filled with rubbish that no oracle may rely on."""
+    n, length = kernels.n_parts(problem, i), kernels.length(problem, i)
+    theta, parts, y = np.full(n, 7.0), np.full(n, 7.0), np.full(length, 99, np.int32)
+    ys, values = np.full((K, length), 99, np.int32), np.full(K, 7.0)
+    value, found, log_z = oracles(problem, i, w, c, theta, y, ys, values, parts)
+    return theta, y, value, ys[:found], values[:found], parts, log_z
+
+
+def check_oracles(problem, w):
+    size = max(1.0, np.abs(w).max(initial=0.0))
+    for i in range(kernels.n_examples(problem)):
+        for c in (0.0, 1.0, -1.0):
+            theta, y, value, ys, values, parts, log_z = run_oracles(problem, i, w, c)
+            truth = Enumeration(problem, i, theta)
+            if truth.best == -np.inf:
+                assert value == -np.inf and log_z == -np.inf and len(values) == 0
+                continue
+            possible = truth.values > -np.inf
+            # parts, features and costs tell the same story
+            np.testing.assert_allclose(
+                truth.values[possible], (truth.features @ w + c * truth.costs)[possible], rtol=1e-9, atol=1e-9 * size
+            )
+            # best
+            assert value == pytest.approx(truth.best, rel=1e-12, abs=1e-12 * size)
+            assert kernels.value_of(problem, i, theta, y) == pytest.approx(value, rel=1e-12, abs=1e-12 * size)
+            # k-best: right values, in order, of distinct outputs
+            np.testing.assert_allclose(values, np.sort(truth.values[possible])[::-1][:K], rtol=1e-12, atol=1e-12 * size)
+            assert len({tuple(row) for row in ys}) == len(ys)
+            for row, v in zip(ys, values, strict=True):
+                assert kernels.value_of(problem, i, theta, row) == pytest.approx(v, rel=1e-12, abs=1e-12 * size)
+            # log-partition, part marginals, expected features
+            assert log_z == pytest.approx(truth.log_partition, rel=1e-12, abs=1e-10)
+            marginals = np.zeros_like(parts)
+            for output, p in zip(truth.outputs, truth.probabilities, strict=True):
+                kernels.indicate(problem, i, output, p, marginals)
+            tolerance = 1e-9 if size < 1e3 else 1e-6  # differences of scores of 1e6 have six digits fewer
+            np.testing.assert_allclose(parts, marginals, rtol=0, atol=tolerance)
+            expected = np.zeros_like(w)
+            kernels.add_parts(problem, i, parts, 1.0, expected)
+            np.testing.assert_allclose(expected, truth.probabilities @ truth.features, rtol=0, atol=10 * tolerance)
+            # entropy from marginals alone: log Z - E[score]
+            used = parts > 0
+            entropy = log_z - parts[used] @ theta[used]
+            p = truth.probabilities[truth.probabilities > 0]
+            assert entropy == pytest.approx(-(p * np.log(p)).sum(), abs=1e-8 * size)
+
+
+def check_features(problem, w):
+    rng = np.random.default_rng(0)
+    size = max(1.0, np.abs(w).max(initial=0.0))
+    first, second = (accumulator(len(w), kernels.width(problem)) for _ in range(2))
+    for i in range(kernels.n_examples(problem)):
+        everything = list(kernels.outputs(problem, i))
+        chosen = [everything[k] for k in rng.integers(len(everything), size=4)]
+        F = np.zeros((4, len(w)))
+        for y, f in zip(chosen, F, strict=True):
+            kernels.add_features(problem, i, y, 1.0, f)
+        t = chosen[0]
+        for y, f in zip(chosen, F, strict=True):
+            dense = np.zeros(len(w))
+            kernels.difference(problem, i, t, y, 2.0, dense)
+            np.testing.assert_allclose(dense, 2.0 * (F[0] - f), atol=1e-12)
+            kernels.difference(problem, i, t, y, 2.0, first)
+            np.testing.assert_array_equal(first.value[: len(w)], dense)
+            kernels.clear(first)
+            assert kernels.margin(problem, i, w, t, y, first) == pytest.approx(w @ (F[0] - f), rel=1e-9, abs=1e-9 * size)
+        products = np.zeros((4, 4))
+        kernels.gram(problem, i, t, np.array(chosen), 4, products, first, second)
+        np.testing.assert_allclose(products, (F[0] - F) @ (F[0] - F).T, atol=1e-10)
+        assert not first.value.any() and not first.count[0] and not second.count[0]
+
+
+@EXAMPLES
+@given(multiclass_cases())
+def test_multiclass_oracles_equal_enumeration(case):
+    check_oracles(*case)
+    check_features(*case)
+
+
+@EXAMPLES
+@given(chain_cases())
+def test_chain_oracles_equal_enumeration(case):
+    check_oracles(*case)
+    check_features(*case)
+
+
+@settings(max_examples=15, deadline=None)
+@given(chain_cases())
+def test_interpreted_oracles_equal_compiled_ones(case):
+    problem, w = case
+    for i in range(kernels.n_examples(problem)):
+        compiled = run_oracles(problem, i, w, 1.0)
+        with interpret():
+            interpreted = run_oracles(problem, i, w, 1.0)
+        for a, b in zip(compiled, interpreted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@settings(max_examples=50, deadline=None)
+@given(chain_cases())
+def test_pair_marginals_equal_enumeration(case):
+    problem, w = case
+    for i in range(kernels.n_examples(problem)):
+        theta, *_, log_z = run_oracles(problem, i, w, 0.0)
+        truth = Enumeration(problem, i, theta)
+        if truth.best == -np.inf:
+            continue
+        pairs = pair_marginals(problem, i, theta)
+        expected = np.zeros_like(pairs)
+        for y, p in zip(truth.outputs, truth.probabilities, strict=True):
+            for t in range(len(y) - 1):
+                expected[t, y[t], y[t + 1]] += p
+        np.testing.assert_allclose(pairs, expected, atol=1e-6)
+
+
+def test_a_state_that_falls_behind_for_long_is_not_lost():
+    """Two label worlds that never meet; the one that must win in the end falls behind by 150 per step. Scaled sums alone lose it."""
+    T = 12
+    x = np.eye(1).repeat(T, axis=0)
+    problem = chain_problem(x, [T], None, 2, forbidden=[(0, 1), (1, 0), (0, None)], use_start=False, use_stop=False)
+    w = np.zeros(kernels.n_weights(problem))
+    w[0] = 150.0  # label 0 gains 150 at every token, but may not stand at the end
+    _, y, value, _, _, parts, log_z = run_oracles(problem, 0, w, 0.0)
+    assert value == 0.0 and log_z == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_array_equal(y, np.ones(T))
+    np.testing.assert_allclose(parts[: 2 * T].reshape(T, 2), np.tile([0.0, 1.0], (T, 1)), atol=1e-12)
+
+
+def test_float32_scores_follow_float64():
+    rng = np.random.default_rng(0)
+    problem = chain_problem(rng.normal(size=(9, 4)), [5, 4], rng.integers(0, 3, 9), 3)
+    w = rng.normal(size=kernels.n_weights(problem))
+    for i in range(2):
+        n, length = kernels.n_parts(problem, i), kernels.length(problem, i)
+        y, ys, values = np.zeros(length, np.int32), np.zeros((K, length), np.int32), np.zeros(K)
+        theta = np.zeros(n, np.float32)
+        value, _, log_z = oracles(problem, i, w.astype(np.float32), 1.0, theta, y, ys, values, np.zeros(n))
+        reference = run_oracles(problem, i, w, 1.0)
+        assert value == pytest.approx(reference[2], rel=1e-5) and log_z == pytest.approx(reference[6], rel=1e-5)
+        np.testing.assert_array_equal(y, reference[1])

@@ -1,0 +1,130 @@
+"""The seam: one source compiled and interpreted, cached on disk, open to structures that users write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from budget_structure import BudgetProblem, PlainBudget, make_budget
+
+import partwise
+from partwise import kernels
+from partwise.compilation import interpret, kernel, sources, stamp
+from partwise.losses import LOSSES
+from partwise.solvers import SOLVERS, solve
+from partwise.solvers.dca import dca_pass
+from partwise.structures import ChainProblem, MulticlassProblem, multiclass_problem
+
+SCRIPT = """
+import json, sys
+import numpy as np
+from partwise.compilation import cache_stats
+from partwise.solvers import solve
+from partwise.structures import multiclass_problem
+x = np.random.default_rng(0).normal(size=(9, 3))
+result = solve(multiclass_problem(x, np.arange(9) % 3, 3), "hinge", "dca", max_epochs=2, evaluate="never")
+print(json.dumps({**cache_stats(), "w": result.w.tolist()}))
+"""
+
+
+def run_script(package: Path, cache: Path) -> dict:
+    environment = {**os.environ, "PYTHONPATH": str(package), "PARTWISE_CACHE_DIR": str(cache)}
+    done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_second_process_does_not_compile_and_an_edited_structure_is_compiled_anew(tmp_path):
+    package = tmp_path / "site"
+    shutil.copytree(Path(partwise.__file__).parent, package / "partwise", ignore=shutil.ignore_patterns("__pycache__"))
+    first = run_script(package, tmp_path / "cache")
+    assert first["misses"] > 0 and first["hits"] == 0
+    second = run_script(package, tmp_path / "cache")
+    assert second["misses"] == 0 and second["hits"] == first["misses"]
+    assert second["w"] == first["w"]
+
+    # the solver's own file is untouched; numba's cache would go on running the old structure
+    structure = package / "partwise" / "structures" / "multiclass.py"
+    text = structure.read_text()
+    edited = text.replace("theta[k] += c * problem.costs", "theta[k] += 10.0 * c * problem.costs")
+    assert edited != text
+    structure.write_text(edited)
+    third = run_script(package, tmp_path / "cache")
+    assert third["misses"] > 0
+    assert third["w"] != first["w"]
+
+    # a damaged cache file is no reason to fail
+    for file in (tmp_path / "cache").glob("*.bin"):
+        file.write_bytes(b"not code")
+    fourth = run_script(package, tmp_path / "cache")
+    assert fourth["misses"] == third["misses"] and fourth["w"] == third["w"]
+
+
+def test_the_stamp_covers_what_a_loop_is_compiled_from_and_nothing_else():
+    names = {Path(f).name for f in sources(dca_pass.interpreted, ChainProblem)}
+    assert {"dca.py", "kernels.py", "chain.py", "chain_oracles.py", "rows.py", "accumulator.py", "losses.py", "weights.py"} <= names
+    assert not {"sgd.py", "sdm.py", "lbfgs.py", "sequence.py", "budget_structure.py"} & names
+    assert "budget_structure.py" in {Path(f).name for f in sources(dca_pass.interpreted, BudgetProblem)}
+    assert stamp(dca_pass.interpreted, ChainProblem) != stamp(dca_pass.interpreted, MulticlassProblem)
+
+
+def every_solver():
+    """(solver, loss) for each solver with every named loss it takes."""
+    return [(s, name) for s, make in SOLVERS.items() for name, loss in LOSSES.items() if make().accepts(loss)]
+
+
+@pytest.mark.parametrize(("solver", "loss"), every_solver())
+def test_a_users_structure_runs_under_every_solver_compiled_and_in_plain_python(solver, loss):
+    compiled = solve(make_budget(), loss, solver, C=0.3, max_epochs=3, evaluate="epoch", tol=0)
+    plain = solve(make_budget(structure=PlainBudget), loss, solver, C=0.3, max_epochs=3, evaluate="epoch", tol=0)
+    np.testing.assert_allclose(plain.w, compiled.w, rtol=1e-5, atol=1e-7)  # iterative steps stop at their tolerance
+    assert plain.n_oracle_calls == compiled.n_oracle_calls > 0
+    for record in compiled.history:  # weak duality at every recorded iterate
+        assert record.dual <= record.primal + 1e-9
+
+
+def test_interpreting_a_built_in_structure_changes_nothing():
+    x = np.random.default_rng(1).normal(size=(12, 3))
+    problem = multiclass_problem(x, np.arange(12) % 3, 3)
+    compiled = solve(problem, "hinge", "dca", max_epochs=2)
+    with interpret():
+        plain = solve(problem, "hinge", "dca", max_epochs=2)
+    np.testing.assert_allclose(plain.w, compiled.w, rtol=1e-12)
+    assert plain.primal == pytest.approx(compiled.primal, rel=1e-12)
+
+
+class Nothing:
+    """Not a structure at all."""
+
+
+def test_a_missing_kernel_is_named_together_with_who_needs_it():
+    with pytest.raises(TypeError, match=r"The loss 'hinge' needs the kernel .* Nothing does not implement"):
+        solve_nothing()
+
+
+def solve_nothing():
+    kernels.n_examples.implements(Nothing)(lambda problem: 2)
+    return solve(Nothing(), "hinge", "dca")
+
+
+def test_an_implementation_with_other_parameters_is_refused():
+    @kernel
+    def area(shape, scale):
+        """A kernel for this test."""
+
+    with pytest.raises(TypeError, match=r"must take \(shape, scale\). Got \(shape, factor\) instead"):
+
+        @area.implements(Nothing)
+        def _(shape, factor):
+            return 0.0
+
+
+def test_a_kernel_without_implementation_says_what_there_is():
+    with pytest.raises(TypeError, match="Nothing does not implement the kernel 'best'"):
+        kernels.best(Nothing(), 0, np.zeros(1), np.zeros(1, np.int32))
