@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from oracle_cases import Enumeration, chain_cases, multiclass_cases
 
+from oracle_cases import Enumeration, chain_cases, multiclass_cases
 from partwise import kernels
 from partwise.accumulator import accumulator
 from partwise.compilation import entry, interpret
@@ -145,7 +145,7 @@ def test_pair_marginals_equal_enumeration(case):
 
 
 def test_a_state_that_falls_behind_for_long_is_not_lost():
-    """Two label worlds that never meet; the one that must win in the end falls behind by 150 per step. Scaled sums alone lose it."""
+    """Two labels that never meet; the one that must win in the end falls behind by 150 per step. Scaled sums alone lose it."""
     T = 12
     x = np.eye(1).repeat(T, axis=0)
     problem = chain_problem(x, [T], None, 2, forbidden=[(0, 1), (1, 0), (0, None)], use_start=False, use_stop=False)

@@ -59,7 +59,7 @@ class Kernel:
     """
 
     def __init__(self, signature: Callable, has_default: bool):
-        functools.update_wrapper(self, signature)
+        self.__name__, self.__doc__ = signature.__name__, signature.__doc__
         self.signature = signature
         self.parameters = list(inspect.signature(signature).parameters)
         self.implementations: dict[type, Callable] = {}
@@ -104,8 +104,7 @@ class MissingKernel(TypeError):
     def __init__(self, kernel: Kernel, structure: type):
         have = sorted(k.__name__ for k in _kernels if structure in k.implementations)
         super().__init__(
-            f"{structure.__name__} does not implement the kernel {kernel.__name__!r}. "
-            f"It implements: {', '.join(have) or 'none'}."
+            f"{structure.__name__} does not implement the kernel {kernel.__name__!r}. It implements: {', '.join(have) or 'none'}."
         )
 
 
@@ -243,7 +242,7 @@ def sources(function: Callable, first: type) -> set[str]:
     return found
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _file_hash(path: str, mtime: int) -> bytes:
     try:
         return hashlib.sha256(Path(path).read_bytes()).digest()

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.accumulator import clear, dot, row
+from partwise.accumulator import clear, dot, row  # noqa: F401 - `row` belongs to the vocabulary of structures
 from partwise.compilation import Kernel, MissingKernel, entry, kernel
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -133,9 +133,9 @@ class Family:
 
     def __post_init__(self):
         if not (isinstance(self.beta, int | float) and self.beta > 0):
-            raise ValueError(f"The 'beta' parameter of Family must be a float in the range (0, inf]. Got {self.beta!r} instead.")
+            raise ValueError(f"The 'beta' parameter of Family must be a float in (0, inf]. Got {self.beta!r} instead.")
         if not (isinstance(self.gamma, int | float) and 0 <= self.gamma < math.inf):
-            raise ValueError(f"The 'gamma' parameter of Family must be a float in the range [0, inf). Got {self.gamma!r} instead.")
+            raise ValueError(f"The 'gamma' parameter of Family must be a float in [0, inf). Got {self.gamma!r} instead.")
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Small numerics that vectorise: an exponential, which decides the speed of every sum over outputs, and loops over whole vectors."""
+"""Small numerics that vectorise: an exponential, which decides the speed of sums over outputs, and whole vectors."""
 
 from __future__ import annotations
 

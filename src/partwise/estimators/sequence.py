@@ -24,6 +24,8 @@ from partwise.objective import best_outputs, losses_at
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain import chain_blocks
 
+MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
+
 
 class SequenceLabeler(Structured):
     """Labels sequences: tagging, chunking, entity recognition, segmentation, handwriting.
@@ -275,6 +277,11 @@ class SequenceLabeler(Structured):
         return encode_labels(labels, classes, refuse)
 
     def _problem(self, rows, starts, classes, codes=None, allowed=None) -> ChainProblem:
+        if (len(classes) + 1) ** min(self.order, 64) > MOST_HISTORIES:
+            raise ValueError(
+                f"The 'order' parameter of {self._who} is too large: {len(classes)} labels and order={self.order} make more than "
+                f"{MOST_HISTORIES} histories."
+            )
         forbidden = forbidden_transitions(self.constraints, classes, self._who)
         costs = None
         if codes is not None:
@@ -539,6 +546,8 @@ class SequenceLabeler(Structured):
                 raise ValueError("the vocabulary does not match the number of features")
         self._learned(kind, need(header, "n_features", int), vocabulary, need(header, "labels", np.ndarray))
         self.weights_ = tensors["weights"]
+        if (len(self.classes_) + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
+            raise ValueError(f"there are {self.weights_.size} weights, too few for order {self.order}")
         blocks = chain_blocks(self.n_features_in_, len(self.classes_), self.order)
         return sum(n for _, n in blocks.values()) * len(self.classes_)
 

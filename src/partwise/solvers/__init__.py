@@ -11,25 +11,29 @@ import numpy as np
 from partwise import kernels
 from partwise.losses import Family, get_loss
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
+from partwise.solvers.bcfw import BCFW
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
+from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.mira import MIRA
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.perceptron import Perceptron
-from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.result import Record, SolveResult
+from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
 
 __all__ = ["SOLVERS", "Progress", "Record", "SolveResult", "Solver", "State", "Task", "check", "get_solver", "make_task", "solve"]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS)}
+SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS, SDM, BCFW)}
+
+LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
 
 def get_solver(solver: str | Solver, problem: Any = None, loss: Family | None = None) -> Solver:
     """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one."""
     if isinstance(solver, Solver):
         return solver
-    if solver == "auto":
+    if isinstance(solver, str) and solver == "auto" and loss is not None:
         return choose(problem, loss)
     if isinstance(solver, str) and solver in SOLVERS:
         return SOLVERS[solver]()
@@ -37,9 +41,21 @@ def get_solver(solver: str | Solver, problem: Any = None, loss: Family | None = 
     raise ValueError(f"The 'solver' parameter must be one of {choices}, or a Solver object. Got {solver!r} instead.")
 
 
-def choose(problem: Any, loss: Family | None) -> Solver:
-    """What "auto" means."""
-    return DCA()
+def choose(problem: Any, loss: Family) -> Solver:
+    """What "auto" means: a method with a certificate while the problem is small enough to run it to the end, else DCA.
+
+    =================  ==============================  =================================
+    loss               up to `LARGE` parts             more
+    =================  ==============================  =================================
+    beta finite        L-BFGS                          DCA
+    beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
+    =================  ==============================  =================================
+    """
+    if not loss.is_smooth and loss.gamma == 0:
+        return Perceptron()
+    if kernels.total_parts(problem) > LARGE:
+        return DCA()
+    return LBFGS() if loss.is_smooth else SDM()
 
 
 def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None) -> Task:
@@ -132,4 +148,4 @@ def with_average(solver: Solver, average: bool | None) -> Solver:
     """The same solver with `average` set, if it has that parameter and a choice was made."""
     if average is None or "average" not in {f.name for f in dataclasses.fields(solver)}:
         return solver
-    return dataclasses.replace(solver, average=average)
+    return dataclasses.replace(solver, **{"average": average})

@@ -4,18 +4,18 @@ Dual solvers of max-margin losses write the weights as
 
     w = sum_i sum_{y in S_i} lambda_i(y) dF_i(y),    dF_i(y) = F(x_i, t_i) - F(x_i, y),
 
-and S_i, the outputs the oracle has found for example i, grows and shrinks while they run. Here S_i is a linked list of *records*; a
-record is an output, its multiplier lambda_i(y) and its cost l_i(y) against the gold output. A solver that optimises inside S_i
-also keeps the products K(y, z) = dF_i(y) . dF_i(z) of its outputs: a small square per example, one row of it computed when an output is
-inserted, so that later visits need no features to know how outputs interact.
+and S_i, the outputs the oracle has found for example i, grows and shrinks while they run. Here S_i is a linked list of
+*records*; a record is an output, its multiplier lambda_i(y) and its cost l_i(y) against the gold output. A solver that optimises
+inside S_i also keeps the products K(y, z) = dF_i(y) . dF_i(z) of its outputs: a small square per example, one row of it computed
+when an output is inserted, so that later visits need no features to know how outputs interact.
 
-Margins are against the target t_i of the problem at hand, which is not stored: if targets change (CCCP), the multipliers stay valid and
-only w and the products are to be computed again (`weights_of`, `refresh_products`).
+Margins are against the target t_i of the problem at hand, which is not stored: if targets change (CCCP), the multipliers stay
+valid and only w and the products are to be computed again (`weights_of`, `refresh_products`).
 
-Compiled loops never allocate. A pass that visits every example once inserts at most one record per example, so Python calls `reserve`
-before it; arrays grow geometrically and pages that were never written cost no memory. A removed record is kept for the next
-insertion of the same example (its outputs have the same length, its row of products the same place); `reserve` drops those that stay
-unused.
+Compiled loops never allocate. A pass that visits every example once inserts at most one record per example, so Python calls
+`reserve` before it; arrays grow geometrically and pages that were never written cost no memory. A removed record is kept for the
+next insertion of the same example (its outputs have the same length, its row of products the same place); `reserve` drops those
+that stay unused.
 
 Memory of a record: 48 bytes, 4 bytes per integer of the output, and its row of products, 8 |S_i| bytes.
 """
@@ -259,6 +259,18 @@ def start_at_targets(problem, sets, C):
         sets.weight[record] = C[i]
         if sets.room.size:
             products_of(sets, i, record)[sets.slot[record]] = 0.0  # dF_i(t_i) = 0
+
+
+@entry
+def refresh_products(problem, sets, records, ys, values, scratch, second):
+    """Compute all products again. Scratch: `records`, `ys` and `values` for the largest S_i, and two cleared Accumulators."""
+    for i in range(len(sets.head)):
+        target = kernels.target(problem, i)
+        n = gather(sets, i, len(target), records, ys)
+        for k in range(n):
+            y = ys[k, : len(target)]
+            kernels.products(problem, i, target, y, ys[:, : len(target)], k + 1, values, scratch, second)
+            set_products(sets, i, records, k + 1, k, values)
 
 
 @entry

@@ -1,8 +1,8 @@
 """What every solver is, and the loop that runs them all.
 
-A solver is a frozen record of hyper-parameters with three verbs: ``init`` makes a state, ``epoch`` advances it in place, ``weights``
-reads the model off it. `run` adds everything users expect around that: tolerance, certificates, callbacks, early stopping, Ctrl-C,
-resuming. Whoever wants to own the loop calls the three verbs directly.
+A solver is a frozen record of hyper-parameters with three verbs: ``init`` makes a state, ``epoch`` advances it in place,
+``weights`` reads the model off it. `run` adds everything users expect around that: tolerance, certificates, callbacks, early
+stopping, Ctrl-C, resuming. Whoever wants to own the loop calls the three verbs directly.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ def run(
             progress = solver.epoch(task, state)
             seconds = before + time.perf_counter() - clock
             record = Record(state.epochs, seconds, progress.loss, state.oracle_calls, estimate=progress.estimate)
-            if evaluate == "epoch" or solver.free_bounds or (tol > 0 and progress.estimate <= tol * max(abs(progress.loss), progress.primal)):
+            near = tol > 0 and progress.estimate <= tol * max(abs(progress.loss), progress.primal)
+            if evaluate == "epoch" or solver.free_bounds or near:
                 last, evaluated_at = solver.bounds(task, state), state.epochs
                 record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
             if validation is not None:
@@ -183,9 +184,12 @@ def run(
         status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
     w = solver.weights(state) if best_weights is None else best_weights
     if not np.isfinite(w).all():
-        raise FloatingPointError(f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features.")
+        raise FloatingPointError(
+            f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
+        )
     if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best_weights is not None):
         last = solver.bounds(task, state) if best_weights is None else objective(task.problem, task.loss, task.C, w, task.n_jobs)
+        w = solver.weights(state) if best_weights is None else w  # bounds may have found which of its iterates is best
         if best_weights is None and last.gap <= tol * abs(last.primal):
             status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
     return SolveResult(

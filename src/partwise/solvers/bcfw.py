@@ -1,7 +1,8 @@
 """BCFW: the block-coordinate Frank-Wolfe method for max-margin losses (Lacoste-Julien et al. 2013).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, through the same dual as SDM (see `sdm`). The feasible set
-is a product of simplices, one per example; each visit takes one Frank-Wolfe step in one of them, with the exact line search:
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, through the same dual as SDM (see `sdm`). The
+feasible set is a product of simplices, one per example; each visit takes one Frank-Wolfe step in one of them, with the exact line
+search:
 
     S_i = {t_i}, lambda_i(t_i) = C_i, w = 0
     repeat for each example i:
@@ -12,14 +13,16 @@ is a product of simplices, one per example; each visit takes one Frank-Wolfe ste
         lambda_i <- (1 - step) lambda_i + step C_i [y~];  w <- w + step d
     return sum_t t w_t / sum_t t,  or the last w, whichever has the lower P
 
-The average weighs the t-th iterate by t, as in the paper (w-bar <- k/(k+2) w-bar + 2/(k+2) w), and is kept lazily: with A_t = t (t + 1) / 2,
-sum_s s w_s = A_t w_t + u_t, where a change of w by delta before step t is counted changes u by -A_{t-1} delta only.
+The average weighs the t-th iterate by t, as in the paper (w-bar <- k/(k+2) w-bar + 2/(k+2) w), and is kept lazily: with
+A_t = t (t + 1) / 2, sum_s s w_s = A_t w_t + u_t, where a change of w by delta before step t is counted changes u by
+-A_{t-1} delta only.
 
-The multipliers are kept in active sets rather than one vector w_i per example: a few outputs take less memory than a sparse vector.
-P - D certifies the result; D belongs to the last iterate, not to the average.
+The multipliers are kept in active sets rather than as one vector w_i per example: a few outputs take less memory than a sparse
+vector. P - D certifies the result; D belongs to the last iterate, not to the average.
 
-Cost of an epoch: one oracle call per example and O(|S_i|) sparse differences. Memory: w, its average, scratch as long as w, and the outputs
-with mass. SDM does more with each oracle call and reaches high accuracy sooner; BCFW is the simplest method with a certificate.
+Cost of an epoch: one oracle call per example and O(|S_i|) sparse differences. Memory: w, its average, a vector of scratch as
+long as w, and the outputs with mass. The gap falls like 1 / t, so a relative gap below 1e-4 takes patience: SDM gets there much
+sooner.
 
 References
 ----------
@@ -34,10 +37,11 @@ import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import squared_norm
-from partwise.compilation import entry
+from partwise.compilation import entry, helper
 from partwise.losses import Family
 from partwise.objective import Value
 from partwise.solvers.active import (
+    PRODUCTS,
     DualState,
     certified_dual,
     drop_inactive,
@@ -49,14 +53,46 @@ from partwise.solvers.active import (
 )
 from partwise.solvers.base import Progress, Solver, Task
 from partwise.solvers.sdm import SDM, rounding
-from partwise.solvers.weights import STEPS, SUM, Weights, add, averaged, current
+from partwise.solvers.weights import STEPS, SUM, add, averaged, current, make_weights
 
-CRUMB = 1e-12  # a part of C_i too small to keep an output for: it joins the step
+CRUMB = 1e-12  # a part of C_i too small to keep an output for: it goes with the step
+
+
+@helper
+def step_towards(problem, i, C, y, gap, sets, weights, work):
+    """One Frank-Wolfe step from lambda_i towards all mass on y, whose gap is known."""
+    target_record = find(sets, i, y)
+    if target_record < 0:
+        target_record = insert(sets, i, y, kernels.cost(problem, i, y))
+    record = sets.head[i]
+    while record >= 0:  # the multipliers sum to C, so d = sum_z lambda(z) (F(x, z) - F(x, y))
+        if record != target_record:
+            kernels.difference(problem, i, output_of(sets, record, len(y)), y, sets.weight[record], work.gradient)
+        record = sets.next[record]
+    norm = squared_norm(work.gradient)
+    step = min(1.0, gap / norm) if norm > 0.0 else 1.0
+    add(weights, step, work.gradient)
+    moved, record = 0.0, sets.head[i]
+    while record >= 0:
+        if record != target_record:
+            left = (1.0 - step) * sets.weight[record]
+            if left < CRUMB * C:
+                if left > 0.0:
+                    z = output_of(sets, record, len(y))
+                    kernels.difference(problem, i, z, y, left, weights.v)
+                    if weights.u.size:
+                        kernels.difference(problem, i, z, y, -left * weights.numbers[SUM], weights.u)
+                left = 0.0
+            moved += sets.weight[record] - left
+            sets.weight[record] = left
+        record = sets.next[record]
+    sets.weight[target_record] += moved
+    drop_inactive(sets, i)
 
 
 @entry
 def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
-    """Visit the examples in `order`; returns sum_i C_i L_i and the sum of the gaps, as seen."""
+    """Visit the examples in `order`, after `step_number` steps; returns sum_i C_i L_i and the sum of the gaps, as seen."""
     losses, gaps = 0.0, 0.0
     for i in order:
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
@@ -73,8 +109,68 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
         losses += C[i] * value
         gaps += max(gap, 0.0)
         if gap > C[i] * rounding(weights, abs(reference)):
-            gap_closed_by(problem, i, C[i], y, gap, sets, weights, work)
+            step_towards(problem, i, C[i], y, gap, sets, weights, work)
         step_number += 1.0
         weights.numbers[SUM] += step_number
         weights.numbers[STEPS] += step_number
     return losses, gaps
+
+
+@dataclass
+class BCFWState(DualState):
+    """Besides: the number of steps, which weighs the average, and whether the last w was found better than it."""
+
+    steps: int = 0
+    last_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class BCFW(Solver):
+    """Block-coordinate Frank-Wolfe for L(inf, gamma) (see the module).
+
+    Parameters
+    ----------
+    average : bool
+        Return the weighted average of all iterates, unless the last one is found to have the lower objective.
+    """
+
+    name = "bcfw"
+    default_epochs = 200
+    accepted = "max-margin losses L(inf, gamma)"
+    average: bool = True
+
+    def accepts(self, loss: Family) -> bool:
+        return not loss.is_smooth
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> BCFWState:
+        found = SDM().init(task, start)  # a start only offers outputs: see there
+        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, found.weights.v)
+        sets = found.sets._replace(room=found.sets.room[:0], square=found.sets.square[:0], products=found.sets.products[:0])
+        sets.used[PRODUCTS] = 0
+        return BCFWState(oracle_calls=found.oracle_calls, sets=sets, weights=weights, work=found.work)
+
+    def epoch(self, task: Task, state: BCFWState) -> Progress:
+        state.sets = reserve(state.sets, task.problem)
+        state.last_is_better = False
+        loss, gap = 0.0, 0.0
+        for order in task.slices(state.epochs):
+            order = order[task.C[order] > 0.0]
+            steps = float(state.steps)
+            seen = bcfw_pass(task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, state.work, steps)
+            loss, gap = loss + seen[0], gap + seen[1]
+            state.steps += len(order)
+            state.oracle_calls += len(order)
+        state.epochs += 1
+        w = state.weights.v
+        return Progress(loss, gap, loss + 0.5 * float(w @ w))
+
+    def weights(self, state: BCFWState) -> np.ndarray:
+        return averaged(state.weights) if self.average and not state.last_is_better else current(state.weights)
+
+    def bounds(self, task: Task, state: BCFWState) -> Value:
+        primal = primal_value(task, current(state.weights))
+        if self.average:
+            mean = primal_value(task, averaged(state.weights))
+            state.last_is_better = primal < mean
+            primal = min(primal, mean)
+        return Value(primal, certified_dual(task, state), np.zeros(0))

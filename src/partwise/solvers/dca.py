@@ -1,7 +1,7 @@
-"""DCA: dual coordinate ascent, the passive-aggressive algorithm for every L(beta, gamma) (Martins et al. 2010, Alg. 1 and 2).
+"""DCA: dual coordinate ascent, the passive-aggressive algorithm for every L(beta, gamma) (Martins et al. 2010, Alg. 1, 2).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i L_i(w)``, taken example by example. Each step increases the dual of the examples seen so far,
-in closed form, without a learning rate:
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i L_i(w)``, taken example by example. Each step increases the dual of the examples seen
+so far, in closed form, without a learning rate:
 
     repeat for each example i:
         L_i(w), dL_i(w)  from one call of the oracle
@@ -9,16 +9,16 @@ in closed form, without a learning rate:
         w  <- w - eta dL_i(w)
     return the average of all w
 
-For beta = inf, gamma = 1 this is 1-best MIRA step for step; for beta = 1, gamma = 0 it is a passive-aggressive CRF. It is an online
-method: excellent after a few epochs, but it never takes back what an example once added, so its limit is not exactly the
-optimum of (P); for that, polish with SDM or L-BFGS.
+For beta = inf, gamma = 1 this is 1-best MIRA step for step; for beta = 1, gamma = 0 it is a passive-aggressive CRF. It is an
+online method: excellent after a few epochs, but it never takes back what an example once added, so its limit is not exactly
+the optimum of (P); for that, use SDM or L-BFGS.
 
 Cost of an epoch: one oracle call per example and O(touched weights). Memory: w and its average.
 
 References
 ----------
-A. F. T. Martins, K. Gimpel, N. A. Smith, E. P. Xing, M. A. T. Figueiredo, P. M. Q. Aguiar (2010). Aggressive online learning of
-structured classifiers. CMU-ML-10-109.
+A. F. T. Martins, K. Gimpel, N. A. Smith, E. P. Xing, M. A. T. Figueiredo, P. M. Q. Aguiar (2010). Aggressive online learning
+of structured classifiers. CMU-ML-10-109.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ def dca_pass(problem, loss, order, C, weights, work):
     for i in order:
         value = evaluate(loss, problem, i, weights.v, 1.0, work)
         if value > 0.0:  # with approximate inference it may be negative: then skip (footnote 9)
-            total += C[i] * value
             add_gradient(loss, problem, i, work, 1.0, work.gradient)
             norm = squared_norm(work.gradient)
-            eta = min(C[i], value / norm) if norm > 0.0 else 0.0
-            add(weights, -eta, work.gradient)
+            if norm > 0.0:  # else the best output is the target, and the loss a rounding error
+                total += C[i] * value
+                add(weights, -min(C[i], value / norm), work.gradient)
         count_step(weights)
     return total
 

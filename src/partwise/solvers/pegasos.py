@@ -51,8 +51,8 @@ from partwise.compilation import entry
 from partwise.losses import add_gradient, evaluate
 from partwise.objective import losses_at
 from partwise.solvers.base import Progress
-from partwise.solvers.sgd import StochasticSolver, StochasticState, enter, shrink
-from partwise.solvers.weights import NORM, SCALE, add, current
+from partwise.solvers.sgd import StochasticSolver, StochasticState
+from partwise.solvers.weights import NORM, SCALE, add, current, enter, shrink
 
 
 @entry

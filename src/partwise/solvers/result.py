@@ -101,6 +101,7 @@ class SolveResult:
 
     def __repr__(self) -> str:
         return (
-            f"SolveResult(solver={self.solver.name!r}, loss={self.loss.name!r}, status={self.status!r}, primal={self.primal:.6g}, "
-            f"gap={self.gap:.3g}, n_epochs={self.n_epochs}, n_oracle_calls={self.n_oracle_calls}, seconds={self.seconds:.3g})"
+            f"SolveResult(solver={self.solver.name!r}, loss={self.loss.name!r}, status={self.status!r}, "
+            f"primal={self.primal:.6g}, gap={self.gap:.3g}, n_epochs={self.n_epochs}, "
+            f"n_oracle_calls={self.n_oracle_calls}, seconds={self.seconds:.3g})"
         )

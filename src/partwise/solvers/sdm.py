@@ -1,6 +1,7 @@
-"""SDM: the sequential dual method for max-margin losses (Balamurugan et al. 2011; Mancev and Todorovic 2014; Mancev 2015, section 4).
+"""SDM: the sequential dual method for max-margin losses (Balamurugan et al. 2011; Mancev 2015, section 4).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, through its dual, with dF_i(y) = F(x_i, t_i) - F(x_i, y):
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, where dF_i(y) = F(x_i, t_i) - F(x_i, y), through
+its dual:
 
     max_lambda  D(lambda) = -1/2 ||w||^2 + gamma sum_i sum_y lambda_i(y) l_i(y),    w = sum_i sum_y lambda_i(y) dF_i(y),
     subject to  lambda_i(y) >= 0,  sum_y lambda_i(y) = C_i
@@ -20,14 +21,15 @@ Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, t
             lambda_i(y') += delta, lambda_i(y'') -= delta, g += delta (K(., y') - K(., y''))
         w += sum_y (change of lambda_i(y)) dF_i(y)
 
-Three things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
-differs from the target in a cached one. An example at rest, the target alone in S_i and no other output near it, is visited again only after a
-number of passes that doubles each time it is found so. Within the cached passes of an epoch, an example whose own gap has become small
-waits for the next full pass. None of this touches the certificate: P - D is computed over all examples.
+Four things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
+differs from the target in a cached one. K is kept in the active set: one row is computed when an output enters it. An example
+at rest, the target alone in S_i and no other output violated, is visited again only after a number of passes that grows each
+time it is found so. Within the cached passes of an epoch, an example whose own gap has become small waits for the next full pass. None of
+this touches the certificate: P - D is computed over all examples.
 
-Every step raises D, so there is no learning rate; P - D certifies the result. Cost of an epoch: at most one oracle call per example,
-then at most `cached_passes` passes of O(|S_i|) sparse differences. Memory: w, one vector of scratch as long as w (touched rows only are
-resident), and the outputs that carry mass, a few per example.
+Every step raises D, so there is no learning rate, and P - D certifies the result. Cost of an epoch: at most one oracle call per
+example, then at most `cached_passes` passes of O(|S_i|) sparse differences each. Memory: w, two vectors of scratch as long as w
+(only rows that were touched are resident), the outputs that carry mass, a few per example, and 8 |S_i|^2 bytes of products each.
 
 References
 ----------
@@ -38,7 +40,7 @@ D. Mancev (2015). A sequential dual method for the structured ramp loss minimiza
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -57,6 +59,7 @@ from partwise.solvers.active import (
     insert,
     primal_value,
     products_of,
+    refresh_products,
     reserve,
     set_products,
     start_at_targets,
@@ -67,7 +70,7 @@ from partwise.solvers.weights import SUM, averaged, count_step, current, make_we
 
 INEXACT = 0.1  # SMO stops when it has removed this much of an example's violation: the next visit starts from a better w anyway
 LONGEST_REST = 8  # full passes
-PAYS = 0.3  # cached passes go on while each gains this much of what the full pass gained
+PAYS = 0.1  # cached passes go on while each gains this much of what the full pass gained
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
@@ -86,23 +89,24 @@ class Block(NamedTuple):
 
 def make_block(capacity: int, longest: int) -> Block:
     """Scratch memory for the largest S_i."""
-    return Block(
-        *(np.zeros(capacity, np.int64) for _ in range(2)),
-        np.zeros((capacity, longest), np.int32),
-        *(np.zeros(capacity) for _ in range(4)),
-    )
+    numbers, records = np.zeros((4, capacity)), np.zeros((2, capacity), np.int64)
+    return Block(records[0], records[1], np.zeros((capacity, longest), np.int32), numbers[0], numbers[1], numbers[2], numbers[3])
 
 
 @helper
-def smo(sets, i, block, n, tau):
-    """Move mass between pairs of outputs, steepest first, until no pair promises more than `tau`."""
+def smo(sets, i, block, n, tau, tiny):
+    """Move mass between pairs of outputs, steepest first, until no pair promises more than `tau`.
+
+    A step leaves its two outputs with the same gradient: of those that tie, being no more than `tiny` apart, the first is taken,
+    so that rounding does not choose the path.
+    """
     g, mass, slots = block.gradient, block.mass, block.slots
     for _ in range(16 * n * n):  # a bound for the sake of rounding; a handful of steps is usual
         low, high = 0, -1
         for k in range(n):
-            if g[k] < g[low]:
+            if g[k] < g[low] - tiny:
                 low = k
-            if mass[k] > 0.0 and (high < 0 or g[k] > g[high]):
+            if mass[k] > 0.0 and (high < 0 or g[k] > g[high] + tiny):
                 high = k
         violation = g[high] - g[low]
         if violation <= tau:
@@ -121,11 +125,11 @@ def smo(sets, i, block, n, tau):
 
 
 @helper
-def improve(problem, i, sets, weights, block, n, tau):
+def improve(problem, i, sets, weights, block, n, violation, tiny):
     """SMO over the n outputs in `block`; moves lambda_i and w, forgets outputs without mass, returns the gain in D."""
     for k in range(n):
         block.before[k], block.slots[k] = block.gradient[k], sets.slot[block.records[k]]
-    smo(sets, i, block, n, tau)
+    smo(sets, i, block, n, max(INEXACT * violation, tiny), tiny)
     # D is quadratic, so its gain is minus the change times the mean of the gradients before and after
     gain = 0.0
     for k in range(n):
@@ -191,7 +195,7 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
         losses[i] = -steepest
         gaps[i] = max(total - C[i] * low, 0.0)
         if high - low > tiny:
-            gain += improve(problem, i, sets, weights, block, n, max(INEXACT * (high - low), tiny))
+            gain += improve(problem, i, sets, weights, block, n, high - low, tiny)
             calm[i] = 0
         elif n == 1:
             rest[i] = calm[i]
@@ -203,7 +207,10 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
 
 @entry
 def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy):
-    """Visit the examples in `order` without the oracle; busy[k] tells whether order[k] is worth another visit. Returns the gain in D."""
+    """Visit the examples in `order` without the oracle; returns the gain in D.
+
+    busy[k] tells whether the gap of example order[k], as far as S_i shows it, was more than `small`.
+    """
     gain = 0.0
     for place in range(len(order)):
         i = order[place]
@@ -217,7 +224,7 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
             total += block.mass[k] * block.gradient[k]
         tiny = rounding(weights, max(abs(low), abs(high)))
         if high - low > tiny:
-            gain += improve(problem, i, sets, weights, block, n, max(INEXACT * (high - low), tiny))
+            gain += improve(problem, i, sets, weights, block, n, high - low, tiny)
         busy[place] = sets.size[i] > 1 and total - C[i] * low > small
         if weights.u.size:
             count_step(weights)
@@ -284,7 +291,8 @@ class SDM(Solver):
         if start is not None:
             # a dual method cannot start at any w; but it can start from the outputs that w finds violated
             state.sets = reserve(sets, problem)
-            seed_pass(problem, task.loss.kernel, np.asarray(start, task.dtype), state.sets, self.block(state), state.work, state.second)
+            w = np.asarray(start, task.dtype)
+            seed_pass(problem, task.loss.kernel, w, state.sets, self.block(state), state.work, state.second)
             state.oracle_calls += n
             self.cached_passes_over(task, state, task.order(0), 0.0, 0.0)
         return state
@@ -322,11 +330,19 @@ class SDM(Solver):
             for first in range(0, len(order), SLICE):
                 some = slice(first, first + SLICE)
                 gain += cached_pass(
-                    task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second, small, busy[some]
-                )
+                    task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second,
+                    small, busy[some],
+                )  # fmt: skip
             order = order[busy]
             if gain < enough or not len(order):
                 break
+
+    def retarget(self, task: Task, state: SDMState) -> None:
+        """Go on after the targets of the task's problem have changed (CCCP): the multipliers stay, w and the products follow."""
+        block = self.block(state)
+        refresh_products(task.problem, state.sets, block.records, block.ys, block.change, state.work.gradient, state.second)
+        state.weights.v[:] = weights_of(task.problem, state.sets)
+        state.rest[:], state.calm[:] = 0, 0
 
     def weights(self, state: SDMState) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)

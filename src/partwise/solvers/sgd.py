@@ -37,44 +37,16 @@ from typing import Any
 
 import numpy as np
 
-from partwise.compilation import entry, helper
+from partwise.compilation import entry
 from partwise.losses import add_gradient, evaluate
 from partwise.solvers.base import SLICE, Task
 from partwise.solvers.online import OnlineSolver, OnlineState
-from partwise.solvers.weights import NORM, SCALE, STEPS, SUM, add, averaged, make_weights
+from partwise.solvers.weights import SCALE, add, averaged, enter, make_weights, shrink
 
 GRID = (-3, 2)  # exponents of ten that are tried, first and last: those of Martins et al.
 FARTHEST = 6  # how many more, at each end
 FEW = 1000  # examples, below which a tenth of them and a single epoch tell too little
 TINY = 1e-300
-
-
-@helper
-def shrink(weights, factor):
-    """w *= factor, 0 < factor <= 1.
-
-    The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are
-    written out, which costs O(d) and happens a few times in a run.
-    """
-    v, u, numbers = weights.v, weights.u, weights.numbers
-    numbers[SCALE] *= factor
-    a = numbers[SCALE]
-    if a < (1e-8 if v.itemsize == 8 else 3e-4):
-        for j in range(v.size):
-            if v[j] != 0.0:
-                if u.size:
-                    u[j] += numbers[SUM] * v[j]
-                v[j] *= a
-        numbers[SCALE] = 1.0
-        numbers[SUM] = 0.0
-        numbers[NORM] *= a * a
-
-
-@helper
-def enter(weights, weight):
-    """Enter the current weights into the average with a weight of their own; STEPS is then the sum of these weights."""
-    weights.numbers[SUM] += weight * weights.numbers[SCALE]
-    weights.numbers[STEPS] += weight
 
 
 @entry

@@ -4,8 +4,8 @@ The current weights are w_t = a_t v_t, so shrinking is one multiplication, and t
 
     sum_{s <= t} w_s = A_t v_t + u_t,    A_t = sum_{s <= t} a_s,
 
-because an update v += delta at step t changes the sum only through u -= A_{t-1} delta (Xu 2011; Collins' averaged perceptron is the
-case a = 1).
+because an update v += delta at step t changes the sum only through u -= A_{t-1} delta (Xu 2011; Collins' averaged perceptron
+is the case a = 1).
 """
 
 from __future__ import annotations
@@ -18,10 +18,15 @@ from partwise.accumulator import row
 from partwise.compilation import helper
 
 SCALE, SUM, STEPS, NORM = range(4)
+BLOCK = 1 << 16
 
 
 class Weights(NamedTuple):
-    """Weights in the making; `numbers` holds a_t, A_t, the number of steps t, and ||v||^2 where a solver keeps it."""
+    """Weights in the making.
+
+    `numbers` holds a_t, A_t, the number of steps (or the sum of their weights in the average), and ||v||^2 where a solver
+    keeps it.
+    """
 
     v: np.ndarray
     u: np.ndarray  #: empty when no average is wanted
@@ -55,10 +60,37 @@ def add(weights, c, a):
 
 
 @helper
+def shrink(weights, factor):
+    """w *= factor, 0 < factor <= 1.
+
+    The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are
+    written out, which costs O(d) and happens a few times in a run.
+    """
+    v, u, numbers = weights.v, weights.u, weights.numbers
+    numbers[SCALE] *= factor
+    a = numbers[SCALE]
+    if a < (1e-8 if v.itemsize == 8 else 3e-4):
+        for j in range(v.size):
+            if v[j] != 0.0:
+                if u.size:
+                    u[j] += numbers[SUM] * v[j]
+                v[j] *= a
+        numbers[SCALE] = 1.0
+        numbers[SUM] = 0.0
+        numbers[NORM] *= a * a
+
+
+@helper
+def enter(weights, weight):
+    """Enter the current weights into the average with a weight of their own."""
+    weights.numbers[SUM] += weight * weights.numbers[SCALE]
+    weights.numbers[STEPS] += weight
+
+
+@helper
 def count_step(weights):
-    """Enter the current weights into the average."""
-    weights.numbers[SUM] += weights.numbers[SCALE]
-    weights.numbers[STEPS] += 1.0
+    """Enter the current weights into the average like all others."""
+    enter(weights, 1.0)
 
 
 def current(weights: Weights) -> np.ndarray:
@@ -67,8 +99,11 @@ def current(weights: Weights) -> np.ndarray:
 
 
 def averaged(weights: Weights) -> np.ndarray:
-    """The mean of the weights after each step."""
+    """The mean of the weights after each step. No memory but the result."""
     if not weights.u.size or not weights.numbers[STEPS]:
         return current(weights)
-    mean = weights.v.astype(np.float64) * weights.numbers[SUM] + weights.u
-    return (mean / weights.numbers[STEPS]).astype(weights.v.dtype)
+    mean = np.empty_like(weights.v)
+    for first in range(0, len(mean), BLOCK):
+        some = slice(first, first + BLOCK)
+        mean[some] = (weights.v[some].astype(np.float64) * weights.numbers[SUM] + weights.u[some]) / weights.numbers[STEPS]
+    return mean

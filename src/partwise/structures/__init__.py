@@ -1,6 +1,6 @@
 """What can be predicted: one module per structure, each a packed problem and its kernels."""
 
-from partwise.structures import chain_oracles as _chain_oracles  # registers the oracles of chains
+from partwise.structures import chain_oracles as chain_oracles  # registers the oracles of chains
 from partwise.structures.chain import ChainProblem, chain_problem
 from partwise.structures.multiclass import MulticlassProblem, multiclass_problem
 

@@ -21,8 +21,8 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import helper
-from partwise.numerics import fill, padded_width
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows
+from partwise.numerics import fill, padded_width
 from partwise.structures.multiclass import check_costs, pack_sets
 
 
