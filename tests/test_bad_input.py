@@ -44,7 +44,11 @@ def says(*words):
         ("C", -1, says("The 'C' parameter of {who} must be a float in the range (0, inf). Got -1 instead.")),
         ("C", "big", says("The 'C' parameter of {who} must be a float", "Got 'big' instead.")),
         ("C", float("nan"), says("The 'C' parameter of {who}", "Got nan instead.")),
-        ("max_epochs", 0, says("The 'max_epochs' parameter of {who} must be an int in the range [1, inf) or None. Got 0 instead.")),
+        (
+            "max_epochs",
+            0,
+            says("The 'max_epochs' parameter of {who} must be an int in the range [1, inf) or None. Got 0 instead."),
+        ),
         ("max_epochs", 2.5, says("Got 2.5 instead.")),
         ("tol", -1e-3, says("The 'tol' parameter of {who} must be a float in the range [0, inf). Got -0.001 instead.")),
         ("validation_fraction", 1.0, says("The 'validation_fraction' parameter of {who} must be a float in the range (0, 1).")),
@@ -57,7 +61,11 @@ def says(*words):
         ("n_jobs", 0, says("The 'n_jobs' parameter must be None or a non-zero integer. Got 0 instead.")),
         ("loss", "hing", says("The 'loss' parameter must be one of", "'hinge'", "'crf'", "Got 'hing' instead.")),
         ("solver", "adam", says("The 'solver' parameter must be one of 'auto'", "'dca'", "Got 'adam' instead.")),
-        ("class_weight", "even", says("The 'class_weight' parameter of {who} must be a dict, 'balanced' or None. Got 'even' instead.")),
+        (
+            "class_weight",
+            "even",
+            says("The 'class_weight' parameter of {who} must be a dict, 'balanced' or None. Got 'even' instead."),
+        ),
         ("class_weight", {"Q": 1.0}, says("The 'class_weight' parameter of {who} names 'Q', which is not one of the labels")),
         ("cost", np.ones((3, 3)), says("The 'cost' parameter of {who} must have shape (2, 2)", "Got (3, 3) instead.")),
         ("cost", np.ones((2, 2)), says("The 'cost' parameter of {who} must be finite and non-negative, with a zero diagonal.")),
@@ -98,7 +106,9 @@ def test_none_as_a_label_cannot_also_be_the_beginning():
 
 def test_constraints_of_the_classifier():
     for value in ("iob2", {"allow": [1]}):
-        with pytest.raises(ValueError, match=says("The 'constraints' parameter of Classifier must be None or {'allow_labels': [...]}.")):
+        with pytest.raises(
+            ValueError, match=says("The 'constraints' parameter of Classifier must be None or {'allow_labels': [...]}.")
+        ):
             classifier(constraints=value).fit(POINTS, CLASSES)
     with pytest.raises(ValueError, match="names 7, which is not one of the classes 0, 1"):
         classifier(constraints={"allow_labels": [7]}).fit(POINTS, CLASSES)
@@ -106,14 +116,20 @@ def test_constraints_of_the_classifier():
 
 def test_costs_for_losses_that_do_not_look_at_them():
     for loss in ("crf", "perceptron"):
-        with pytest.raises(ValueError, match=f"The loss '{loss}' does not look at costs, so the 'cost' parameter of SequenceLabeler would do"):
+        with pytest.raises(
+            ValueError, match=f"The loss '{loss}' does not look at costs, so the 'cost' parameter of SequenceLabeler would do"
+        ):
             labeler(loss=loss, cost={("A", "B"): 2.0}).fit(X, Y)
-        with pytest.raises(ValueError, match=f"'class_weight' parameter of SequenceLabeler scales the cost .* loss '{loss}' does not look"):
+        with pytest.raises(
+            ValueError, match=f"'class_weight' parameter of SequenceLabeler scales the cost .* loss '{loss}' does not look"
+        ):
             labeler(loss=loss, class_weight="balanced").fit(X, Y)
 
 
 def test_a_solver_that_cannot_do_the_loss():
-    solver = next((name for name in ("mira", "lbfgs", "sdm") if name in SOLVERS and not SOLVERS[name]().accepts(_loss(name))), None)
+    solver = next(
+        (name for name in ("mira", "lbfgs", "sdm") if name in SOLVERS and not SOLVERS[name]().accepts(_loss(name))), None
+    )
     assert solver is not None
     with pytest.raises(ValueError, match=rf"Solver '{solver}' minimises .*Solvers that can: .*dca.*Losses that '{solver}' can: "):
         labeler(solver=solver, loss=_loss(solver)).fit(X, Y)
@@ -127,7 +143,9 @@ def _loss(solver):
 
 def test_averages_that_a_solver_does_not_have():
     solver = next(name for name in ("lbfgs", "sdm") if name in SOLVERS and not hasattr(SOLVERS[name](), "average"))
-    with pytest.raises(ValueError, match=f"must be None for the solver '{solver}', which does not average its iterates. Solvers that can: "):
+    with pytest.raises(
+        ValueError, match=f"must be None for the solver '{solver}', which does not average its iterates. Solvers that can: "
+    ):
         labeler(solver=solver, loss="crf" if solver == "lbfgs" else "hinge", average=True).fit(X, Y)
 
 
@@ -158,7 +176,11 @@ def test_averages_that_a_solver_does_not_have():
         (np.array(None, dtype=object), Y, "array without dimensions holding a NoneType"),
         (np.ones((3, 2)), Y, "Got one matrix of shape (3, 2) as X: where do its sequences begin? Give lengths="),
         (scipy.sparse.eye(3, format="csr"), Y, "Give lengths="),
-        ([X[0], np.ones((1, 2))], Y, "All sequences must be of one kind. Got attributes in sequence 0, but matrix in sequence 1."),
+        (
+            [X[0], np.ones((1, 2))],
+            Y,
+            "All sequences must be of one kind. Got attributes in sequence 0, but matrix in sequence 1.",
+        ),
         ([np.ones((2, 2)), np.ones((1, 3))], Y, "Sequence 1 has 3 features per token, but sequence 0 has 2."),
         ([np.ones(2), np.ones(1)], Y, "Sequence 0 has shape (2,) and dtype float64."),
         ([[[1.0, 2.0], [1.0]], [[1.0, 2.0]]], Y, "Sequence 0 is not a matrix of numbers with one row per token"),
@@ -198,7 +220,7 @@ def test_lengths(lengths, message):
         ([1.0], "one number per sequence, shape (2,). Got shape (1,)."),
         ([1.0, -1.0], "sample_weight must be finite and non-negative."),
         ([1.0, np.nan], "sample_weight must be finite and non-negative."),
-        ([0.0, 0.0], "sample_weight is zero for all sequences."),
+        ([0.0, 0.0], "sample_weight is zero for every sequence."),
     ],
 )
 def test_sample_weight(weight, message):
@@ -224,12 +246,16 @@ def test_prediction(fitted):
 
 
 def test_unknown_label_in_partial_fit(fitted):
-    with pytest.raises(ValueError, match=r"Label 'Q' \(token 0 of sequence 1\) is not one of .*Pass classes= with all labels on the first"):
+    with pytest.raises(
+        ValueError, match=r"Label 'Q' \(token 0 of sequence 1\) is not one of .*Pass classes= with all labels on the first"
+    ):
         labeler().partial_fit(X, Y).partial_fit([[["a"]], [["b"]]], [["A"], ["Q"]])
     labeler().partial_fit(X, Y, classes=["A", "B", "Q"]).partial_fit([[["b"]]], [["Q"]])
     with pytest.raises(ValueError, match="is not what the first call of partial_fit or fit saw: 'A', 'B'"):
         labeler().partial_fit(X, Y).partial_fit(X, Y, classes=["A", "Q"])
-    with pytest.raises(ValueError, match="Label 9 of example 1 is not one of the classes 0, 1. Pass classes= with all classes on the first"):
+    with pytest.raises(
+        ValueError, match="Label 9 of example 1 is not one of the classes 0, 1. Pass classes= with all classes on the first"
+    ):
         classifier().partial_fit(POINTS, CLASSES).partial_fit(POINTS, [0, 9, 1, 1])
 
 
@@ -275,7 +301,9 @@ def test_control_c_keeps_the_model_so_far(kind):
 
     model, data = (labeler(), (X, Y)) if kind == "labeler" else (classifier(), (POINTS, CLASSES))
     model.set_params(C=0.01, max_epochs=50, callbacks=impatient)
-    with pytest.warns(UserWarning, match="fit was interrupted in epoch .*the model so far is kept. The fitted estimator can be used"):
+    with pytest.warns(
+        UserWarning, match="fit was interrupted in epoch .*the model so far is kept. The fitted estimator can be used"
+    ):
         model.fit(*data)
     assert model.result_.status == "interrupted" and not model.result_.converged and len(model.result_.history) == 3
     assert len(model.predict(data[0])) == len(data[1])

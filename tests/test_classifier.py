@@ -224,7 +224,9 @@ def test_verbose_and_callbacks(data, capsys):
     model(verbose=1, callbacks=lambda record: seen.append(record.epoch) or record.epoch == 3).fit(X, y)
     captured = capsys.readouterr()
     assert captured.out == "" and seen == [1, 2, 3]
-    assert "solver 'dca'" in captured.err and captured.err.count("epoch ") >= 3 and captured.err.rstrip().endswith("asked to stop")
+    assert (
+        "solver 'dca'" in captured.err and captured.err.count("epoch ") >= 3 and captured.err.rstrip().endswith("asked to stop")
+    )
 
 
 def test_missed_tolerance_says_what_to_do(data):

@@ -112,7 +112,9 @@ def test_parameters_of_every_kind_come_back(tmp_path):
 
 
 def test_callbacks_are_not_saved(tmp_path):
-    Classifier(solver="dca", max_epochs=1, callbacks=print, random_state=np.random.RandomState(0)).fit(X, Y).save(tmp_path / "model")
+    Classifier(solver="dca", max_epochs=1, callbacks=print, random_state=np.random.RandomState(0)).fit(X, Y).save(
+        tmp_path / "model"
+    )
     loaded = partwise.load(tmp_path / "model")
     assert loaded.callbacks is None and loaded.random_state is None
 
@@ -124,7 +126,9 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_written(tmp_path):
 
     odd = Odd()
     fitted = SequenceLabeler(solver="dca", max_epochs=1).fit([[["a"], ["b"]]], [[odd, "x"]])
-    with pytest.raises(ModelFileError, match="labels holds <odd> of type Odd, which cannot be kept in a model file. What can: strings"):
+    with pytest.raises(
+        ModelFileError, match="labels holds <odd> of type Odd, which cannot be kept in a model file. What can: strings"
+    ):
         fitted.save(tmp_path / "model")
     assert os.listdir(tmp_path) == []
 

@@ -60,7 +60,9 @@ def test_is_what_solve_finds(fitted):
     np.testing.assert_array_equal(fitted.weights_, solve(problem, "hinge", "dca", max_epochs=5).w)
     assert fitted.score(X, Y) > 0.85
     F = len(vocabulary)
-    assert fitted.coef_.shape == (3, F) and fitted.transitions_.shape == (3, 3) and fitted.start_.shape == fitted.stop_.shape == (3,)
+    assert (
+        fitted.coef_.shape == (3, F) and fitted.transitions_.shape == (3, 3) and fitted.start_.shape == fitted.stop_.shape == (3,)
+    )
     i = next(i for i, y in enumerate(Y) if len(y) == 4)
     codes = ["BIO".index(label) for label in Y[i]]
     by_hand = fitted.start_[codes[0]] + fitted.stop_[codes[-1]]
@@ -123,7 +125,17 @@ def test_numpy_object_arrays_are_read(fitted):
 
 @pytest.mark.parametrize(
     "names",
-    [("a", "b"), (0, 1), (True, False), (("B", 1), ("I", 1)), (None, "x"), (0.5, -1.5), (np.int8(3), np.int8(4)), ("a\0", "a"), (b"x", "y")],
+    [
+        ("a", "b"),
+        (0, 1),
+        (True, False),
+        (("B", 1), ("I", 1)),
+        (None, "x"),
+        (0.5, -1.5),
+        (np.int8(3), np.int8(4)),
+        ("a\0", "a"),
+        (b"x", "y"),
+    ],
 )
 def test_labels_of_any_type(names):
     x, y = [[["u"], ["v"]], [["v"]]], [[names[0], names[1]], [names[1]]]
@@ -175,7 +187,10 @@ def test_margin_models_have_no_probabilities_unless_calibrated(fitted):
         with pytest.raises(ValueError, match=r"which fits scores, not probabilities. Call calibrate\(X, y\)"):
             ask(X)
     calibrated = copy.deepcopy(fitted).calibrate(*sentences(30, seed=1))
-    assert calibrated.predict(X) == fitted.predict(X)
+    assert calibrated.predict(X) == fitted.predict(X) and calibrated.temperature_ != 1.0
+    one = [["w=o1", "c=o"]]
+    p = np.exp(calibrated.log_probability([one] * 3, [[label] for label in "BIO"]))
+    np.testing.assert_allclose(calibrated.predict_marginals([one])[0][0], p)
     held, truth = sentences(30, seed=1)
     best = calibrated.log_probability(held, truth).sum()
     for factor in (0.9, 1.1):
@@ -213,7 +228,9 @@ def test_constraints_in_training_and_after():
 
 def test_gold_that_violates_constraints_is_named():
     x, y = [[["a"]], [["a"], ["b"], ["c"]]], [["B-X"], ["O", "B-X", "I-Y"]]
-    with pytest.raises(ValueError, match="labels of sequence 1 violate the constraints at token 2: from 'B-X' to 'I-Y' is forbidden"):
+    with pytest.raises(
+        ValueError, match="labels of sequence 1 violate the constraints at token 2: from 'B-X' to 'I-Y' is forbidden"
+    ):
         model(constraints="iob2").fit(x, y)
     with pytest.raises(ValueError, match="sequence 0 violate the constraints at token 0: from 'B-X' to the end is forbidden"):
         model(constraints={"forbid_stop": ["B-X"]}).fit(x, y)

@@ -9,7 +9,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from partwise import Classifier, SequenceLabeler
 
-EXACT = {"tol": 1e-9, "max_epochs": 2000}
 ONLINE = {
     "check_sample_weight_equivalence_on_dense_data": "an online solver visits a repeated example twice, a heavy one once",
     "check_sample_weight_equivalence_on_sparse_data": "an online solver visits a repeated example twice, a heavy one once",
@@ -20,15 +19,22 @@ def expected_to_fail(estimator):
     return ONLINE if estimator.solver == "dca" else {}
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @parametrize_with_checks(
-    [Classifier(loss="crf", solver="lbfgs", **EXACT), Classifier(solver="dca")],
+    [
+        Classifier(loss="crf", solver="lbfgs", tol=1e-9),
+        Classifier(
+            loss="hinge", solver="sdm", tol=1e-14, max_epochs=100
+        ),  # as exact as the check of weights against repetitions asks
+        Classifier(loss="hinge", solver="dca"),
+    ],
     expected_failed_checks=expected_to_fail,
 )
 def test_classifier(estimator, check):
     check(estimator)
 
 
-# SequenceLabeler takes lists of sequences, which scikit-learn's checks cannot make. These checks need no data, or are run with ours.
+# SequenceLabeler takes lists of sequences, which scikit-learn's checks cannot make. These checks need no data.
 WITHOUT_DATA = [
     "check_estimator_cloneable",
     "check_estimator_tags_renamed",
@@ -135,5 +141,7 @@ def test_with_sequences():
 
 
 def test_complex_matrices():
-    with pytest.raises(ValueError, match="must have two dimensions and hold numbers. Sequence 0 has shape .* and dtype complex128"):
+    with pytest.raises(
+        ValueError, match="must have two dimensions and hold numbers. Sequence 0 has shape .* and dtype complex128"
+    ):
         SequenceLabeler().fit([m + 1j for m in MATRICES], LABELS)

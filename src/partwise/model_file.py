@@ -5,11 +5,11 @@ Any safetensors reader sees the tensors. Our header is JSON text under the key `
     {"format": "partwise-model", "format_version": 1, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
      "parameters": {...}, "model": {"labels": ..., "n_features": ..., "temperature": ..., ...}, "crc32": {"weights": 123, ...}}
 
-Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is built
-from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate.
+Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is
+built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate.
 
-Writing goes to an unnamed file in the same folder (where the system has them, else a temporary one), is flushed to disk and put in place by
-one rename: a full disk or a kill leaves the old model as it was.
+Writing goes to an unnamed file in the same folder (where the system has them, else a temporary one), is flushed to disk and put
+in place by one rename: a full disk or a kill leaves the old model as it was.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def to_json(value: Any, what: str) -> Any:
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"solver": [value.name, to_json(fields, what)]}
     raise TypeError(
-        f"{what} holds {value!r} of type {type(value).__name__}, which cannot be kept in a model file. What can: strings, numbers, bools, "
-        "None, tuples of these, and numpy numbers and strings."
+        f"{what} holds {value!r} of type {type(value).__name__}, which cannot be kept in a model file. What can: strings, "
+        "numbers, bools, None, tuples of these, and numpy numbers and strings."
     )
 
 
@@ -98,7 +98,7 @@ def from_json(value: Any) -> Any:
         dtype = _dtype(content[0], "biufUO")
         if dtype.kind == "U" and any(not isinstance(item, str) or 4 * len(item) > LONGEST for item in items):
             raise ValueError("an array of strings holds something else")
-        if dtype != object:
+        if dtype.kind != "O":
             return np.array(items, dtype)
         array = np.empty(len(items), object)
         for k, item in enumerate(items):
@@ -152,7 +152,7 @@ def save(estimator: Any, path: Any) -> None:
                 "temperature": estimator.temperature_,
                 "solver": estimator.solver_,
             },
-            "crc32": {key: zlib.crc32(tensor) for key, tensor in tensors.items()},
+            "crc32": {key: zlib.crc32(tensor.data) for key, tensor in tensors.items()},
         }
         if not np.isfinite(tensors["weights"]).all():
             raise TypeError("The weights are not all finite")
@@ -251,8 +251,9 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
                 raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
             if version > FORMAT_VERSION:
                 raise ModelFileError(
-                    f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this is partwise "
-                    f"{__version__}, which reads versions up to {FORMAT_VERSION}. Upgrade with: pip install --upgrade partwise"
+                    f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this "
+                    f"is partwise {__version__}, which reads versions up to {FORMAT_VERSION}. "
+                    "Upgrade with: pip install --upgrade partwise"
                 )
             tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
     except SafetensorError as error:
@@ -267,7 +268,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not isinstance(sums, dict) or set(sums) != set(tensors):
         raise ModelFileError(f"{path!r} is damaged or was altered: its header does not match its tensors.")
     for key, tensor in tensors.items():
-        if zlib.crc32(np.ascontiguousarray(tensor)) != sums[key]:
+        if zlib.crc32(np.ascontiguousarray(tensor).data) != sums[key]:
             raise ModelFileError(f"{path!r} is damaged: the checksum of {key!r} does not match.")
     return header, tensors
 
@@ -291,8 +292,8 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     unknown = sorted(set(parameters) - set(kind._get_param_names()))
     if unknown:
         raise ModelFileError(
-            f"it was written by partwise {header.get('partwise_version')} with the parameter {unknown[0]!r}, which partwise {__version__} does "
-            "not know. Upgrade with: pip install --upgrade partwise"
+            f"it was written by partwise {header.get('partwise_version')} with the parameter {unknown[0]!r}, which partwise "
+            f"{__version__} does not know. Upgrade with: pip install --upgrade partwise"
         )
     estimator = kind(**parameters)
     loss = estimator._check_parameters()

@@ -1,7 +1,7 @@
 """What all estimators share: parameters and their checks, solving, going on with new data, probabilities, the model file.
 
-An estimator is thin. It validates what users give, packs it into a problem, calls a solver, and unpacks weights and outputs; nothing
-numerical happens here.
+An estimator is thin. It validates what users give, packs it into a problem, calls a solver, and unpacks weights and outputs;
+nothing numerical happens here.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callab
 
 def _is_count(low: int, optional: bool = False) -> Callable[[Any], bool]:
     def test(value: Any) -> bool:
-        return (optional and value is None) or (isinstance(value, Integral) and not isinstance(value, bool) and value >= low)
+        return (optional and value is None) or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low)
 
     return test
 
@@ -95,8 +95,8 @@ class Structured(BaseEstimator):
         loss = get_loss(self.loss)
         if self.cost is not None and loss.gamma == 0:
             raise ValueError(
-                f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. Use 'hinge', "
-                "'softmax_margin' or another Family(beta, gamma) with gamma > 0."
+                f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
+                "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
             )
         if self.solver != "auto":
             solver = get_solver(self.solver)
@@ -110,8 +110,8 @@ class Structured(BaseEstimator):
         if self.average is not None and not _averages(type(solver)):
             able = ", ".join(name for name, kind in SOLVERS.items() if _averages(kind))
             raise ValueError(
-                f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its iterates. "
-                f"Solvers that can: {able}."
+                f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its "
+                f"iterates. Solvers that can: {able}."
             )
 
     def _seed(self) -> int:
@@ -149,7 +149,7 @@ class Structured(BaseEstimator):
             start=start,
         )
         self._keep(result, loss)
-        self._stream = None
+        self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
 
     def _advance(self, problem: Any, loss: Family, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""
@@ -207,8 +207,8 @@ class Structured(BaseEstimator):
                 else ""
             )
             warnings.warn(
-                f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. Increase max_epochs, increase tol, decrease C, or "
-                "scale the features.",
+                f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. Increase max_epochs, increase tol, "
+                "decrease C, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -217,8 +217,9 @@ class Structured(BaseEstimator):
         """Compiled loops do not check indices: never let them see weights of another shape."""
         if w.size != kernels.n_weights(problem):
             raise ValueError(
-                f"This {self._who} has {w.size} weights, but its parameters ask for {kernels.n_weights(problem)}: a parameter that decides the "
-                "shape of the model ('order', 'fit_intercept') was changed after fitting. Change it back, or fit again."
+                f"This {self._who} has {w.size} weights, but its parameters ask for {kernels.n_weights(problem)}: a parameter "
+                "that decides the shape of the model ('order', 'fit_intercept') was changed after fitting. Change it back, or "
+                "fit again."
             )
 
     def _hold_out(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -240,12 +241,12 @@ class Structured(BaseEstimator):
 
     def _no_probabilities(self) -> str:
         return (
-            f"This {self._who} was trained with the loss {get_loss(self.loss).name!r}, which fits scores, not probabilities. Call "
-            "calibrate(X, y) with held-out data first, or train with loss='crf' or 'softmax_margin'."
+            f"This {self._who} was trained with the loss {get_loss(self.loss).name!r}, which fits scores, not probabilities. "
+            "Call calibrate(X, y) with held-out data first, or train with loss='crf' or 'softmax_margin'."
         )
 
     def _calibrate(self, problem: Any) -> None:
-        """The temperature of highest likelihood: minimise the convex function beta -> sum_i log sum_y exp beta (s(y) - s(y_i))."""
+        """The temperature of highest likelihood: minimise the convex beta -> sum_i log sum_y exp beta (s(y) - s(y_i))."""
         import scipy.optimize
 
         def negative_log_likelihood(log_beta: float) -> float:

@@ -7,17 +7,15 @@ The intercept b is the weight of a constant feature, regularised like the others
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from partwise.estimators.base import Structured
-from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, shown
+from partwise.estimators.base import Structured, _is_bool, _is_real
+from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
 from partwise.losses import get_loss
 from partwise.structures import MulticlassProblem, multiclass_problem
 
@@ -99,8 +97,8 @@ class Classifier(ClassifierMixin, Structured):
 
     _checks = {
         **Structured._checks,
-        "fit_intercept": (lambda value: isinstance(value, bool | np.bool_), "a bool"),
-        "intercept_scaling": (lambda value: np.isscalar(value) and 0 < value < np.inf, "a float in the range (0, inf)"),
+        "fit_intercept": (_is_bool, "a bool"),
+        "intercept_scaling": (_is_real(0.0), "a float in the range (0, inf)"),
     }
 
     def __init__(
@@ -207,8 +205,8 @@ class Classifier(ClassifierMixin, Structured):
         known = np.unique(y if classes is None else classes) if fresh else self.classes_
         if len(known) < 2:
             raise ValueError(
-                f"Classifier needs at least two classes; there is one only: {known.tolist()[0]!r}. Pass classes= on the first call of "
-                "partial_fit."
+                f"Classifier needs at least two classes; there is one only: {known.tolist()[0]!r}. Pass classes= on the "
+                "first call of partial_fit."
             )
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={classes!r} is not what the first call of partial_fit or fit saw: {shown(known)}.")
@@ -255,10 +253,7 @@ class Classifier(ClassifierMixin, Structured):
         return old, before["weights_"]
 
     def _weights_of(self, X, codes, classes, sample_weight):
-        # scikit-learn's own check, for its messages
-        weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not weight.any():
-            raise ValueError("sample_weight is zero for all examples.")
+        weight = example_weights(sample_weight, X.shape[0], "example")
         if self.class_weight is not None:
             weight = weight * class_weights(self.class_weight, classes, codes, weight, self._who)[codes]
         return weight
@@ -292,13 +287,15 @@ class Classifier(ClassifierMixin, Structured):
             return None
         if not (isinstance(self.constraints, dict) and set(self.constraints) == {"allow_labels"}):
             raise ValueError(
-                f"The 'constraints' parameter of {self._who} must be None or {{'allow_labels': [...]}}. Got {self.constraints!r} instead."
+                f"The 'constraints' parameter of {self._who} must be None or {{'allow_labels': [...]}}. "
+                f"Got {self.constraints!r} instead."
             )
         labels = list(self.constraints["allow_labels"])
 
         def refuse(k):
             return ValueError(
-                f"The 'constraints' parameter of {self._who} names {labels[k]!r}, which is not one of the classes {shown(classes)}."
+                f"The 'constraints' parameter of {self._who} names {labels[k]!r}, which is not one of the classes "
+                f"{shown(classes)}."
             )
 
         codes = encode_labels(labels, classes, refuse)

@@ -4,7 +4,8 @@ A constraint is
 
 - a list of forbidden pairs ``(label, next label)``; None as the first is the beginning, as the second the end of a sequence;
 - the name of a scheme, ``"iob1" "iob2" "iobes"`` (or ``"bilou"``), for labels like ``B-NP I-NP O``;
-- or a dict with any of ``"forbid"`` (pairs), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and ``"scheme"``.
+- or a dict with any of ``"forbid"`` (pairs), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and
+  ``"scheme"``.
 
 Whatever the form, it ends as a list of forbidden transitions between label numbers, which oracles see as real -inf.
 """
@@ -43,8 +44,8 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
         if outside and label is None:
             if None in number:
                 raise ValueError(
-                    f"In the 'constraints' parameter of {who}, None stands for the beginning or the end of a sequence, but it is also a "
-                    "label here. Use 'forbid_start' and 'forbid_stop'."
+                    f"In the 'constraints' parameter of {who}, None stands for the beginning or the end of a sequence, but it is "
+                    "also a label here. Use 'forbid_start' and 'forbid_stop'."
                 )
             return None
         if label not in number:
@@ -131,6 +132,6 @@ def check_gold(forbidden: list[Transition], codes: np.ndarray, starts: np.ndarra
         source = repr(classes.tolist()[codes[t] if ends else before[t]]) if ends or before[t] < n else "the beginning"
         target = "the end" if ends else repr(classes.tolist()[codes[t]])
         raise ValueError(
-            f"The labels of sequence {i} violate the constraints at token {t - starts[i]}: from {source} to {target} is forbidden. "
-            "Correct the labels or the 'constraints' parameter."
+            f"The labels of sequence {i} violate the constraints at token {t - starts[i]}: from {source} to {target} is "
+            "forbidden. Correct the labels or the 'constraints' parameter."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,24 @@ def learn_labels(labels: Iterable[Hashable], dtype: Any = None) -> np.ndarray:
     return label_array(distinct, dtype)
 
 
+def learn_label_sequences(labels: Sequence[Any], y: Any, place: Callable[[int], str]) -> np.ndarray:
+    """The distinct labels of a training set; refuses what cannot be a label, saying where it is."""
+    try:
+        distinct = dict.fromkeys(labels)
+    except TypeError:
+        for k, label in enumerate(labels):
+            try:
+                hash(label)
+            except TypeError:
+                raise TypeError(f"Labels must be hashable. Got {label!r} ({type(label).__name__}; {place(k)}).") from None
+        raise
+    for label in distinct:
+        if label != label:
+            raise ValueError(f"NaN is not a label ({place(next(k for k, one in enumerate(labels) if one is label))}).")
+    dtype = y.dtype if isinstance(y, np.ndarray) and y.dtype.kind in "biufU" else None
+    return learn_labels(distinct, dtype)
+
+
 def numbering(classes: np.ndarray) -> dict[Hashable, int]:
     """From label to its place in `classes`."""
     return {label: k for k, label in enumerate(classes.tolist())}
@@ -52,7 +71,7 @@ def encode_labels(labels: Sequence[Hashable], classes: np.ndarray, refuse: Calla
 
 
 def cost_matrix(cost: Any, classes: np.ndarray, who: str) -> np.ndarray | None:
-    """The (L, L) matrix meant by `cost`: a matrix in the order of `classes`, or ``{(true, answered): cost}``, 1 where not named."""
+    """The (L, L) matrix meant by `cost`: in the order of `classes`, or ``{(true, answered): cost}``, 1 where not named."""
     if cost is None:
         return None
     n = len(classes)
@@ -78,7 +97,7 @@ def cost_matrix(cost: Any, classes: np.ndarray, who: str) -> np.ndarray | None:
 
 
 def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, weight: np.ndarray | None, who: str) -> np.ndarray:
-    """One weight per class: ``{label: weight}`` (1 where not named), or ``"balanced"``, n / (classes * count), as in scikit-learn."""
+    """One weight per class: ``{label: weight}``, 1 where not named, or ``"balanced"``, n / (classes * count)."""
     n = len(classes)
     if isinstance(class_weight, str) and class_weight == "balanced":
         counts = np.bincount(codes, weight, minlength=n).astype(np.float64)
@@ -96,12 +115,24 @@ def class_weights(class_weight: Any, classes: np.ndarray, codes: np.ndarray, wei
             raise ValueError(
                 f"The 'class_weight' parameter of {who} names {label!r}, which is not one of the labels {shown(classes)}."
             )
-        if not (np.isscalar(value) and np.isfinite(value) and value >= 0):
+        if not (isinstance(value, Real) and 0 <= float(value) < np.inf):
             raise ValueError(
                 f"The 'class_weight' parameter of {who} must hold non-negative numbers. Got {value!r} for {label!r}."
             )
         weights[number[label]] = value
     return weights
+
+
+def example_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
+    """One non-negative weight per example; ones if None."""
+    weight = np.ones(n) if sample_weight is None else np.array(sample_weight, np.float64)
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight must have one number per {what}, shape ({n},). Got shape {weight.shape}.")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight must be finite and non-negative.")
+    if not weight.any():
+        raise ValueError(f"sample_weight is zero for every {what}.")
+    return weight
 
 
 def shown(classes: np.ndarray, most: int = 10) -> str:

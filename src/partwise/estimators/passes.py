@@ -1,6 +1,7 @@
-"""Passes over packed sequences that estimators need beside those of `partwise.objective`: marginals, k best outputs, scores of given ones.
+"""Passes over all examples that estimators need beside those of `partwise.objective`: marginals, k best outputs, scores.
 
-Written over the kernels, for any structure whose first parts are its *nodes*, ``length * width`` of them: one part per position and label.
+Written over the kernels, for any structure whose first parts are its *nodes*, ``length * width`` of them: one part per position
+and label.
 """
 
 from __future__ import annotations

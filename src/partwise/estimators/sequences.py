@@ -1,20 +1,22 @@
 """What `SequenceLabeler` accepts as sequences and labels, brought into one form: tokens end to end, and lengths.
 
-A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.features.attributes`), or a matrix with one row per
-token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``. Nothing is
-guessed: what is not recognised is refused, with the number of the sequence.
+A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.features.attributes`), or a matrix with one row
+per token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``.
+Nothing is guessed: what is not recognised is refused, with the number of the sequence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse
 
 from partwise.features.attributes import LISTS
+from partwise.features.selection import take_rows
+from partwise.structures import ChainProblem
 
 ATTRIBUTES, MATRIX = "attributes", "matrix"
 FORMS = "a list of sequences, each a list of tokens or a matrix with one row per token; or tokens end to end with lengths="
@@ -44,7 +46,7 @@ def place(starts: np.ndarray, token: int) -> str:
     return f"token {token - starts[sequence]} of sequence {sequence}"
 
 
-def read_tokens(X: Any, lengths: Any, who: str, dtype: Any) -> Tokens:
+def read_tokens(X: Any, lengths: Any, dtype: Any) -> Tokens:
     """Sequences in any accepted form."""
     if isinstance(X, str | bytes | Mapping):
         raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}.")
@@ -72,7 +74,7 @@ def read_tokens(X: Any, lengths: Any, who: str, dtype: Any) -> Tokens:
         n = np.fromiter(map(len, sequences), np.int64, len(sequences))
         return Tokens(kind, list(chain.from_iterable(sequences)), n, False)
     matrices = [_as_matrix(sequences[i], dtype, f"Sequence {i}") if kinds[i] else None for i in range(len(sequences))]
-    width = matrices[told[0]].shape[1]
+    width = cast(Any, matrices[told[0]]).shape[1]
     for i, matrix in enumerate(matrices):
         if matrix is not None and matrix.shape[1] != width and matrix.shape != (0, 0):
             raise ValueError(f"Sequence {i} has {matrix.shape[1]} features per token, but sequence {told[0]} has {width}.")
@@ -86,8 +88,8 @@ def read_tokens(X: Any, lengths: Any, who: str, dtype: Any) -> Tokens:
 def _as_sequence(sequence: Any, i: int) -> Any:
     if isinstance(sequence, str | bytes | Mapping):
         raise TypeError(
-            f"Each sequence must be a list of tokens or a matrix. Sequence {i} is the {type(sequence).__name__} {sequence!r}; X must be a "
-            "list of sequences, not one sequence."
+            f"Each sequence must be a list of tokens or a matrix. Sequence {i} is the {type(sequence).__name__} {sequence!r}; "
+            "X must be a list of sequences, not one sequence."
         )
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
         return sequence.tolist()
@@ -106,8 +108,8 @@ def _kind(sequence: Any, i: int) -> str:
     if isinstance(sequence, np.ndarray):
         if sequence.ndim != 2 or sequence.dtype.kind not in "biuf":
             raise ValueError(
-                f"A sequence given as an array must have two dimensions and hold numbers. Sequence {i} has shape {sequence.shape} "
-                f"and dtype {sequence.dtype}."
+                f"A sequence given as an array must have two dimensions and hold numbers. Sequence {i} has shape "
+                f"{sequence.shape} and dtype {sequence.dtype}."
             )
         return MATRIX
     return _kind_of_tokens(sequence, f"of sequence {i} ")
@@ -122,7 +124,7 @@ def _kind_of_tokens(tokens: Any, where: str = "") -> str:
     if isinstance(first, np.ndarray) and first.ndim == 1 and first.dtype.kind in "biuf":
         return MATRIX
     if isinstance(first, LISTS):
-        return MATRIX if len(first) and _is_number(first[0]) else ATTRIBUTES
+        return MATRIX if len(first) and _is_number(next(iter(first))) else ATTRIBUTES
     raise TypeError(
         f"A token must be a list of strings, a dict, or a row of numbers. Token 0 {where}is {first!r} ({type(first).__name__})."
     )
@@ -161,7 +163,7 @@ def _read_joined(X: Any, lengths: Any, dtype: Any) -> Tokens:
         X = X.tolist()
     matrix = scipy.sparse.issparse(X) or isinstance(X, np.ndarray)
     kind = MATRIX if matrix else _kind_of_tokens(X)
-    tokens = _as_matrix(X, dtype, "X") if kind == MATRIX else list(X)
+    tokens: Any = _as_matrix(X, dtype, "X") if kind == MATRIX else list(X)
     rows = tokens.shape[0] if kind == MATRIX else len(tokens)
     if n.sum() != rows:
         raise ValueError(f"The lengths sum to {n.sum()}, but X has {rows} tokens.")
@@ -209,3 +211,13 @@ def split(values: Any, lengths: np.ndarray) -> list[Any]:
     """Cut what lies end to end into sequences."""
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     return [values[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def take_sequences(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
+    """The sequences numbered `which`, as a problem of their own."""
+    lengths = np.diff(problem.starts)[which]
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    tokens = np.arange(starts[-1]) + np.repeat(problem.starts[:-1][which] - starts[:-1], lengths)
+    gold = problem.gold[tokens]
+    allowed = problem.allowed[tokens] if problem.allowed.size else problem.allowed
+    return problem._replace(rows=take_rows(problem.rows, tokens), starts=starts, gold=gold, targets=gold, allowed=allowed)

@@ -10,9 +10,9 @@ A token is a list of strings, ``["word=the", "cap"]``, or a dict, in the way of 
 ``{"emb": {"a": 0.5}}``        the attribute ``emb:a`` with value 0.5
 =============================  ===========================================
 
-An attribute given twice counts twice. Attributes are numbered in the order they are first met; those not met in training are ignored
-later. Building strings in Python costs more than training on them, so the loops here stay inside C (``map``, ``chain``) where
-they can.
+An attribute given twice counts twice. Attributes are numbered in the order they are first met; those not met in training are
+ignored later. Building strings in Python costs more than training on them, so the loops here stay inside C (``map``, ``chain``)
+where they can.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def _encode_lists(tokens, numbers, grow, place):
 
 
 def _encode_dicts(tokens, numbers, grow, dtype, place):
-    """Flat dicts of strings and numbers, the common case, in comprehensions. (Remembering pairs is slower than building their strings.)"""
+    """Flat dicts of strings and numbers, the common case; remembering pairs is slower than building their strings."""
     flat = all(isinstance(token, Mapping) for token in tokens)
     if flat:
         values = list(chain.from_iterable([token.values() for token in tokens]))

@@ -24,8 +24,8 @@ its dual:
 Four things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
 differs from the target in a cached one. K is kept in the active set: one row is computed when an output enters it. An example
 at rest, the target alone in S_i and no other output violated, is visited again only after a number of passes that grows each
-time it is found so. Within the cached passes of an epoch, an example whose own gap has become small waits for the next full pass. None of
-this touches the certificate: P - D is computed over all examples.
+time it is found so. Within the cached passes of an epoch, an example whose own gap has become small waits for the next full
+pass. None of this touches the certificate: P - D is computed over all examples.
 
 Every step raises D, so there is no learning rate, and P - D certifies the result. Cost of an epoch: at most one oracle call per
 example, then at most `cached_passes` passes of O(|S_i|) sparse differences each. Memory: w, two vectors of scratch as long as w
@@ -70,7 +70,7 @@ from partwise.solvers.weights import SUM, averaged, count_step, current, make_we
 
 INEXACT = 0.1  # SMO stops when it has removed this much of an example's violation: the next visit starts from a better w anyway
 LONGEST_REST = 8  # full passes
-PAYS = 0.1  # cached passes go on while each gains this much of what the full pass gained
+PAYS = 0.3  # cached passes go on while a visit gains this much of what a visit with the oracle gained
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
@@ -251,6 +251,8 @@ class SDMState(DualState):
     rest: np.ndarray | None = None
     calm: np.ndarray | None = None
     seen: float = 0.0  #: sum of the gaps in the last full pass
+    pause: int = 0  #: epochs to come without cached passes
+    patience: int = 0  #: how long the last such pause was
 
 
 @dataclass(frozen=True)
@@ -301,16 +303,22 @@ class SDM(Solver):
         if state.epochs % REFRESH == REFRESH - 1 and not self.average:
             state.weights.v[:] = weights_of(task.problem, state.sets)
         state.sets = reserve(state.sets, task.problem)
-        block, gained = self.block(state), 0.0
+        block, gained, visits = self.block(state), 0.0, 0
         for order in task.slices(state.epochs):
             gain, calls = full_pass(
                 task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, block, state.work, state.second,
                 state.losses, state.gaps, state.rest, state.calm,
             )  # fmt: skip
-            gained += gain
-            state.oracle_calls += calls
+            gained, visits = gained + gain, visits + calls
+        state.oracle_calls += visits
         seen, loss, w = float(state.gaps.sum()), float(task.C @ state.losses), state.weights.v
-        self.cached_passes_over(task, state, task.order(state.epochs), PAYS * gained, SMALL * seen / task.n)
+        enough, small = PAYS * gained / max(visits, 1), SMALL * seen / task.n
+        if state.pause > 0:
+            state.pause -= 1
+        elif self.cached_passes_over(task, state, task.order(state.epochs), enough, small):
+            state.patience = 0
+        else:  # where the oracle is cheap they may not pay at all: try again later, and later still
+            state.pause = state.patience = min(2 * state.patience + 1, LONGEST_REST)
         # each example's gap was seen just before it was closed: what is left is about what the next pass would see
         estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
         state.seen = seen
@@ -321,10 +329,13 @@ class SDM(Solver):
         """Scratch memory for the largest S_i and one more output."""
         return make_block(int(state.sets.size.max()) + 1, len(state.work.y))
 
-    def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> None:
-        """Passes without the oracle, while each gains `enough`; examples whose gap is `small` leave."""
+    def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> bool:
+        """Passes without the oracle, while a visit gains `enough`; returns whether the first one did.
+
+        Examples whose gap is `small` leave.
+        """
         block = self.block(state)
-        for _ in range(self.cached_passes):
+        for k in range(self.cached_passes):
             order, gain = order[state.sets.size[order] > 1], 0.0
             busy = np.zeros(len(order), np.bool_)
             for first in range(0, len(order), SLICE):
@@ -333,9 +344,10 @@ class SDM(Solver):
                     task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second,
                     small, busy[some],
                 )  # fmt: skip
+            if gain < enough * len(order) or not busy.any():
+                return k > 0 or gain >= enough * len(order)
             order = order[busy]
-            if gain < enough or not len(order):
-                break
+        return True
 
     def retarget(self, task: Task, state: SDMState) -> None:
         """Go on after the targets of the task's problem have changed (CCCP): the multipliers stay, w and the products follow."""

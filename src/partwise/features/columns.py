@@ -1,0 +1,572 @@
+"""Column files as integers: one pass over the bytes, one number per distinct cell and column, no Python object per token.
+
+A column file has one token a line, cells between separators, and a blank line after each sentence (CoNLL and its many relatives)::
+
+    He      PRP  B-NP
+    runs    VBZ  B-VP
+
+    Yes     UH   O
+
+The compiled scan finds cell boundaries and looks every cell up in an open-addressing table whose entries point back into the
+buffer; a hit is confirmed byte by byte, so the coding is exact. Strings are made of the distinct cells only, which is also where UTF-8
+is checked. Reading takes O(bytes) time and, beside the text itself, 4 bytes per cell and 8 per token.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import io
+import os
+import re
+import sys
+import zlib
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from partwise.compilation import entry, helper
+from partwise.features.vocabulary import EMPTY, spread, tagged
+
+BLANKS = b" \t"
+DOCUMENT_MARKS = ("-DOCSTART-",)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Columns:
+    """Sentences whose cells are numbered, column by column, in the order they are first met."""
+
+    codes: np.ndarray  #: (columns, tokens) int32: the cell of a token is ``cells[column][codes[column, token]]``
+    starts: np.ndarray  #: (sentences + 1,) int64: first token of each sentence, and the end
+    cells: list[list[str]]  #: the distinct cells of each column
+    name: str = "<tokens>"  #: where it came from, for messages
+    data: bytes = b""  #: the text, if it came from one
+    ends: np.ndarray | None = None  #: (tokens,) int64: where in `data` the last cell of a token ends
+    first_line: int = 1  #: number of the first line of `data`
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.cells)
+
+    @property
+    def n_tokens(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def n_sentences(self) -> int:
+        return len(self.starts) - 1
+
+    def place(self, token: int) -> str:
+        """Where a token is, in words."""
+        if self.ends is not None:
+            return f"{self.name}, line {self.first_line + self.data.count(NEWLINE, 0, int(self.ends[token]))}"
+        sentence = int(np.searchsorted(self.starts, token, side="right")) - 1
+        return f"sequence {sentence}, token {token - int(self.starts[sentence])}"
+
+    def take(self, sentences: Any) -> Columns:
+        """The sentences numbered `sentences`, in that order (to hold some out); cells keep their numbers."""
+        which = np.asarray(sentences, np.int64)
+        lengths = np.diff(self.starts)[which]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        tokens = np.arange(starts[-1]) + np.repeat(self.starts[:-1][which] - starts[:-1], lengths)
+        ends = None if self.ends is None else self.ends[tokens]
+        return dataclasses.replace(self, codes=np.ascontiguousarray(self.codes[:, tokens]), starts=starts, ends=ends)
+
+    def sentences(self) -> list[list[tuple[str, ...]]]:
+        """The sentences as lists of tuples of strings, as `partwise.datasets.read_columns` gives them."""
+        columns = [list(map(cells.__getitem__, codes.tolist())) for cells, codes in zip(self.cells, self.codes, strict=True)]
+        tokens = list(zip(*columns, strict=True))
+        edges = self.starts.tolist()
+        return [tokens[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+    def append_column(self, codes: np.ndarray, cells: Sequence[str], separator: str | None = None) -> bytes:
+        r"""The text with one more column, say of predictions: token t gets ``cells[codes[t]]``; all else stays as it was.
+
+        Parameters
+        ----------
+        codes : int array (tokens,)
+        cells : sequence of str
+        separator : str, optional
+            What to put before the new cell; by default a tab if the first token's line has one, else a blank.
+        """
+        if self.ends is None:
+            raise ValueError("A column can be appended to what was read from a column file, not to lists of tokens.")
+        if separator is None:
+            end = int(self.ends[0]) if self.n_tokens else 0
+            separator = "\t" if b"\t" in self.data[self.data.rfind(NEWLINE, 0, end) + 1 : end] else " "
+        added = [(separator + cell).encode("utf-8", "surrogatepass") for cell in cells]
+        edges = np.cumsum([0, *map(len, added)], dtype=np.int64)
+        codes = np.ascontiguousarray(codes, np.int64)
+        if codes.shape != (self.n_tokens,) or (codes.size and not 0 <= codes.min() <= codes.max() < len(added)):
+            raise ValueError(f"There must be one code below {len(added)} for each of the {self.n_tokens} tokens.")
+        out = np.empty(len(self.data) + int(np.diff(edges)[codes].sum()), np.uint8)
+        insert_cells(_bytes(self.data), self.ends, codes, _bytes(b"".join(added)), edges, out)
+        return out.tobytes()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Reading
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Layout(NamedTuple):
+    """How lines are cut into cells."""
+
+    separator: np.ndarray  #: uint8; empty for any run of blanks and tabs
+    comment: np.ndarray  #: uint8; lines that begin so are left out, if it is not empty
+    marks: np.ndarray  #: uint8; lines whose first cell is one of these are left out
+    mark_edges: np.ndarray  #: int64
+    target: np.ndarray  #: (columns of the file,) int64: which column of the result, or -1
+
+
+def read_columns_coded(
+    source: str | os.PathLike[str] | bytes | BinaryIO,
+    separator: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    skip: Sequence[str] = DOCUMENT_MARKS,
+    comment: str | None = None,
+    usecols: Sequence[int] | None = None,
+    name: str | None = None,
+) -> Columns:
+    """Read a column file, its cells numbered.
+
+    Parameters
+    ----------
+    source : path, bytes or binary file
+        Gzipped or not, recognised by content; ``"-"`` is standard input.
+    separator : str, optional
+        What stands between two columns; any run of blanks and tabs by default.
+    encoding : str
+        Text in another encoding than UTF-8 is translated first. A byte order mark is left out.
+    skip : sequence of str
+        Lines whose first column is one of these are left out (document marks).
+    comment : str, optional
+        Lines that begin with it are left out. There is none by default: ``#`` is a word in many corpora.
+    usecols : sequence of int, optional
+        Which columns to keep, in this order; negative ones count from the last.
+    name : str, optional
+        What to call the source in messages.
+
+    Returns
+    -------
+    Columns
+
+    Raises
+    ------
+    ValueError
+        With file and line: lines of different width, bytes that are not text, a file without tokens, a damaged gzip file.
+
+    Examples
+    --------
+    >>> columns = read_columns_coded(b"the D\\ndog N\\n\\nthe D\\n")
+    >>> columns.codes.tolist(), columns.cells, columns.starts.tolist()
+    ([[0, 1, 0], [0, 1, 0]], [['the', 'dog'], ['D', 'N']], [0, 2, 3])
+    """
+    reader = Reader(separator, skip, comment, usecols)
+    if isinstance(source, bytes | bytearray | memoryview):
+        data = bytes(source)
+        name = name or "<bytes>"
+        if data[:2] == GZIP:
+            data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), -1, name)
+    else:
+        with _open(source) as (stream, found):
+            name = name or found
+            data = _read(stream, -1, name)
+    columns = reader.code(_translate(data, encoding, name), name)
+    if columns is None:
+        raise ValueError(f"{name}: there are no tokens in it; expected one token a line and a blank line after each sentence.")
+    return columns
+
+
+def stream_columns_coded(
+    source: str | os.PathLike[str] | BinaryIO,
+    separator: str | None = None,
+    *,
+    chunk_bytes: int = 1 << 24,
+    skip: Sequence[str] = DOCUMENT_MARKS,
+    comment: str | None = None,
+    usecols: Sequence[int] | None = None,
+    name: str | None = None,
+) -> Iterator[Columns]:
+    """Read a column file of any size, in UTF-8, as parts of whole sentences, about `chunk_bytes` of text each.
+
+    Every part numbers its own cells; an encoder that has seen one part knows what the strings of the next are to it. Other parameters and
+    errors are those of `read_columns_coded`.
+    """
+    if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
+        raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
+    reader = Reader(separator, skip, comment, usecols)
+    with _open(source) as (stream, found):
+        name = name or found
+        pending, line, some, size = b"", 1, False, chunk_bytes
+        while True:
+            more = _read(stream, size, name)
+            first = not some and line == 1 and not pending
+            pending += _translate(more, "utf-8", name) if first else more
+            cut = len(pending) if not more else _last_boundary(pending)
+            if cut or not more:
+                columns = reader.code(pending[:cut], name, line)
+                if columns is not None:
+                    some = True
+                    yield columns
+                line += pending.count(NEWLINE, 0, cut)
+                pending, size = pending[cut:], chunk_bytes
+            else:
+                size *= 2  # a sentence longer than a part
+            if not more:
+                break
+    if not some:
+        raise ValueError(f"{name}: there are no tokens in it; expected one token a line and a blank line after each sentence.")
+
+
+def code_tokens(sentences: Sequence[Sequence[Any]]) -> Columns:
+    """Number the cells of sentences given as lists of tokens, each a tuple or list of strings (or one string: a single column)."""
+    for s, sentence in enumerate(sentences):
+        if isinstance(sentence, str | bytes) or not isinstance(sentence, Sequence):
+            raise TypeError(f"A sentence must be a list of tokens. Got {str(sentence)[:40]!r} ({type(sentence).__name__}) as sequence {s}.")
+    starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64)
+    tokens = list(chain.from_iterable(sentences))
+    if all(isinstance(token, str) for token in tokens):
+        tokens = [(token,) for token in tokens]
+    kinds = {(type(token), len(token) if isinstance(token, list | tuple) else -1) for token in tokens}
+    place = Columns(np.zeros((0, len(tokens)), np.int32), starts, []).place
+    width = len(tokens[0]) if tokens and isinstance(tokens[0], list | tuple) else 0
+    if any(n != width for _, n in kinds):
+        for t, token in enumerate(tokens):
+            if not isinstance(token, list | tuple):
+                raise TypeError(f"A token must be a tuple or list of strings. Got {token!r} ({type(token).__name__}) as {place(t)}.")
+            if len(token) != width:
+                raise ValueError(f"Expected {width} columns as in the tokens before, got {len(token)} in {place(t)}: {token!r}.")
+    codes, cells = np.empty((width, len(tokens)), np.int32), []
+    for c in range(width):
+        numbers: Any = defaultdict(None)
+        numbers.default_factory = numbers.__len__
+        try:
+            codes[c] = np.fromiter(map(numbers.__getitem__, [token[c] for token in tokens]), np.int32, len(tokens))
+            strange = any(not isinstance(cell, str) for cell in numbers)
+        except TypeError:  # not hashable
+            strange = True
+        if strange:
+            t = next(t for t, token in enumerate(tokens) if not isinstance(token[c], str))
+            raise TypeError(f"The cells of a token must be strings. Got {tokens[t][c]!r} as column {c} of {place(t)}.")
+        cells.append(list(numbers))
+    return Columns(codes, starts, cells)
+
+
+class Reader:
+    """Cuts and codes text; the number of columns is that of the first token line it meets, from then on."""
+
+    def __init__(self, separator: str | None, skip: Sequence[str], comment: str | None, usecols: Sequence[int] | None):
+        if separator is not None and (not isinstance(separator, str) or separator in ("", "\n", "\r")):
+            raise ValueError(f"The 'separator' parameter must be None or a string other than '' and a line end. Got {separator!r} instead.")
+        if isinstance(skip, str):
+            raise ValueError(f"The 'skip' parameter must be a list of strings. Got {skip!r} instead.")
+        self.separator, self.usecols, self.layout = separator, usecols, None
+        self.comment, self.marks = (comment or "").encode(), [mark.encode() for mark in skip]
+
+    def code(self, data: bytes, name: str, first_line: int = 1) -> Columns | None:
+        """Columns of the whole sentences in `data`, or None if there are no tokens."""
+        if self.layout is None:
+            first = self._first_token(data)
+            if first is None:
+                return None
+            self.layout = self._layout(first, name)
+        layout = self.layout
+        width, kept = len(layout.target), int(layout.target.max(initial=-1)) + 1
+        lines = data.count(NEWLINE) + 1
+        room = min(lines, len(data) // width + 1)  # a cell and what follows it take a byte at least
+        codes = np.empty((kept, room), np.int32)
+        starts, ends = np.zeros(lines // 2 + 2, np.int64), np.empty(room, np.int64)
+        state, counts = np.zeros(6, np.int64), np.zeros(kept, np.int64)
+        found, slots = np.empty((max(1024, 2 * kept), 4), np.int64), np.empty(0, np.int64)
+        status = FULL
+        while status == FULL:
+            n = int(state[4])
+            if slots.size or n + width > len(found):  # at the first turn there is room
+                found = np.concatenate([found[:n], np.empty((max(3 * n, width), 4), np.int64)])
+            slots = np.full(1 << (2 * len(found) - 1).bit_length(), EMPTY)
+            with np.errstate(over="ignore"):  # hashes wrap around
+                status = code_cells(_bytes(data), layout, codes, starts, ends, found, slots, counts, state)
+        if status == RAGGED:
+            begin = int(state[0])
+            text = data[begin : min(begin + 80, (data.find(NEWLINE, begin) + 1 or len(data) + 1) - 1)].decode("utf-8", "replace").rstrip("\r")
+            what = "any blank" if self.separator is None else repr(self.separator)
+            raise ValueError(
+                f"{name}, line {first_line + state[1]}: expected {width} columns as in the lines before, got {state[5]}: {text!r}. "
+                f"Columns are split at {what}; pass `separator` if that is wrong."
+            )
+        _, _, tokens, sentences, n, _ = state.tolist()
+        if not tokens:
+            return None
+        cells: list[list[str]] = [[] for _ in range(kept)]
+        a = b = 0
+        try:
+            for a, b, column in found[:n, :3].tolist():
+                cells[column].append(str(data[a:b], "utf-8"))
+        except UnicodeDecodeError as error:
+            line = first_line + data.count(NEWLINE, 0, a)
+            raise ValueError(f"{name}, line {line}: not valid utf-8 text: {data[a:b][:80]!r} ({error.reason}). Pass the file's `encoding`.") from None
+        codes = np.ascontiguousarray(codes[:, :tokens])
+        return Columns(codes, starts[: sentences + 1].copy(), cells, name, data, ends[:tokens].copy(), first_line)
+
+    def _first_token(self, data: bytes) -> list[bytes] | None:
+        begin = 0
+        while begin < len(data):
+            end = data.find(NEWLINE, begin)
+            end = len(data) if end < 0 else end
+            line = data[begin:end].rstrip(b"\r")
+            begin = end + 1
+            if not line.strip(BLANKS) or (self.comment and line.lstrip(BLANKS).startswith(self.comment)):
+                continue
+            fields = re.split(rb"[ \t]+", line.strip(BLANKS)) if self.separator is None else line.split(self.separator.encode())
+            if fields[0] not in self.marks:
+                return fields
+        return None
+
+    def _layout(self, first: list[bytes], name: str) -> Layout:
+        width = len(first)
+        target = np.arange(width)
+        if self.usecols is not None:
+            target = np.full(width, -1)
+            for k, c in enumerate(self.usecols):
+                if not -width <= c < width:
+                    raise ValueError(f"{name}: column {c} is asked for, but there are {width} columns. Columns are counted from 0.")
+                if target[c] >= 0:
+                    raise ValueError(f"{name}: column {c} is asked for twice.")
+                target[c] = k
+        edges = np.cumsum([0, *map(len, self.marks)], dtype=np.int64)
+        separator = (self.separator or "").encode()
+        return Layout(_bytes(separator), _bytes(self.comment), _bytes(b"".join(self.marks)), edges, target.astype(np.int64))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Bytes
+# ---------------------------------------------------------------------------------------------------------------------
+
+NEWLINE, GZIP = b"\n", b"\x1f\x8b"
+MARKS_OF_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+
+def _bytes(data: bytes) -> np.ndarray:
+    return np.frombuffer(data, np.uint8)
+
+
+class _open:
+    """A binary stream and its name; closes what it opened."""
+
+    def __init__(self, source: Any):
+        self.opened, self.name = None, str(getattr(source, "name", "<stream>"))
+        if isinstance(source, str) and source == "-":
+            source, self.name = sys.stdin.buffer, "<stdin>"
+        elif isinstance(source, str | os.PathLike):
+            self.name = os.fspath(source)
+            source = self.opened = open(source, "rb")
+        elif isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
+            raise TypeError(f"A column file must be a path, bytes or a file opened in binary mode. Got {type(source).__name__} instead.")
+        self.stream = source
+
+    def __enter__(self) -> tuple[Any, str]:
+        stream = self.stream if hasattr(self.stream, "peek") else io.BufferedReader(self.stream)  # type: ignore[type-var]
+        return (gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == GZIP else stream), self.name
+
+    def __exit__(self, *_: Any) -> None:
+        if self.opened is not None:
+            self.opened.close()
+
+
+def _read(stream: Any, size: int, name: str) -> bytes:
+    try:
+        return stream.read(size)
+    except EOFError:
+        raise ValueError(f"{name}: the compressed file ends too early.") from None
+    except (gzip.BadGzipFile, zlib.error) as error:
+        raise ValueError(f"{name}: the compressed file is damaged ({error}).") from None
+
+
+def _translate(data: bytes, encoding: str, name: str) -> bytes:
+    """`data` in UTF-8, without a byte order mark. UTF-8 itself is not checked here."""
+    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
+        try:
+            data = data.decode(encoding).encode()
+        except UnicodeError as error:
+            line = data.count(NEWLINE, 0, getattr(error, "start", 0)) + 1
+            raise ValueError(f"{name}, line {line}: not valid {encoding} text ({error}). Pass the file's `encoding`.") from None
+    elif data[:2] in MARKS_OF_ENCODINGS:
+        raise ValueError(f"{name}, line 1: not valid utf-8 text but, by its first bytes, {MARKS_OF_ENCODINGS[data[:2]]}. Pass the file's `encoding`.")
+    return data[3:] if data[:3] == b"\xef\xbb\xbf" else data
+
+
+def _last_boundary(data: bytes) -> int:
+    """Just after the last blank line of `data` that is certainly complete, or 0."""
+    cut = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)
+    if cut > 2:
+        return cut
+    return max((match.end() for match in re.finditer(rb"\n[ \t\r]*\n", data)), default=0)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Compiled loops
+# ---------------------------------------------------------------------------------------------------------------------
+
+DONE, FULL, RAGGED = 0, 1, 2
+OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
+
+
+@helper
+def is_blank(byte):
+    return byte == 32 or byte == 9
+
+
+@helper
+def is_at(pattern, data, start, stop):
+    """Whether data[start:stop] begins with `pattern`."""
+    if start + pattern.size > stop:
+        return False
+    for k in range(pattern.size):
+        if data[start + k] != pattern[k]:
+            return False
+    return True
+
+
+@helper
+def is_same(data, a, b, length):
+    for k in range(length):
+        if data[a + k] != data[b + k]:
+            return False
+    return True
+
+
+@helper
+def is_mark(layout, data, start, stop):
+    """Whether data[start:stop], a cell, is one of the marks."""
+    for m in range(layout.mark_edges.size - 1):
+        mark = layout.marks[layout.mark_edges[m] : layout.mark_edges[m + 1]]
+        if mark.size == stop - start and is_at(mark, data, start, stop):
+            return True
+    return False
+
+
+@helper
+def cell_end(separator, data, start, stop):
+    """Where the cell that begins at `start` ends."""
+    p = start
+    if separator.size == 0:
+        while p < stop and not is_blank(data[p]):
+            p += 1
+    else:
+        while p < stop and not (data[p] == separator[0] and is_at(separator, data, p, stop)):
+            p += 1
+    return p
+
+
+@helper
+def find_cell(data, start, stop, column, found, slots, n):
+    """Number of the entry of `found` that holds this cell of this column; n, now put in the table, if there is none."""
+    h = OFFSET_BASIS ^ np.uint64(column)
+    for p in range(start, stop):
+        h = (h ^ np.uint64(data[p])) * PRIME
+    h = spread(h)
+    slot = np.int64(h & np.uint64(slots.size - 1))
+    while slots[slot] != EMPTY:
+        e = slots[slot] & 0xFFFFFFFF
+        if slots[slot] == tagged(h, e) and found[e, 2] == column and found[e, 1] - found[e, 0] == stop - start:
+            if is_same(data, found[e, 0], start, stop - start):
+                return e
+        slot = (slot + 1) & (slots.size - 1)
+    slots[slot] = tagged(h, n)
+    return n
+
+
+@entry
+def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
+    """Number the cells of all lines from where `state` says; returns whether that was all.
+
+    state : position, line, tokens, sentences, distinct cells, columns of a ragged line
+    found : (room, 4) first place, its end, column and code of each distinct cell
+    """
+    position, line, t, s, n = state[0], state[1], state[2], state[3], state[4]
+    for e in range(n):  # after growing: the table is new, what was found is not
+        find_cell(data, found[e, 0], found[e, 1], found[e, 2], found, slots, e)
+    width = layout.target.size
+    status = DONE
+    while position < data.size:
+        if n + width > found.shape[0]:
+            status = FULL
+            break
+        following = position
+        while following < data.size and data[following] != 10:
+            following += 1
+        start, stop = position, following
+        while stop > start and data[stop - 1] == 13:
+            stop -= 1
+        last = stop
+        while last > start and is_blank(data[last - 1]):
+            last -= 1
+        if last == start:  # a blank line ends the sentence
+            if t > starts[s]:
+                s += 1
+                starts[s] = t
+            position = following + 1
+            line += 1
+            continue
+        first = start
+        while is_blank(data[first]):
+            first += 1
+        if layout.separator.size == 0:
+            start, stop = first, last
+        commented = layout.comment.size > 0 and is_at(layout.comment, data, first, stop)
+        end = cell_end(layout.separator, data, start, stop)
+        if not commented and not is_mark(layout, data, start, end):
+            column = 0
+            while True:
+                if column < width and layout.target[column] >= 0 and t < ends.size:
+                    c = layout.target[column]
+                    e = find_cell(data, start, end, c, found, slots, n)
+                    if e == n:
+                        found[n, 0], found[n, 1], found[n, 2], found[n, 3] = start, end, c, counts[c]
+                        counts[c] += 1
+                        n += 1
+                    codes[c, t] = found[e, 3]
+                column += 1
+                if end >= stop:
+                    break
+                start = end + max(1, layout.separator.size)
+                if layout.separator.size == 0:
+                    while is_blank(data[start]):
+                        start += 1
+                end = cell_end(layout.separator, data, start, stop)
+            if column != width:
+                state[5] = column
+                status = RAGGED
+                break
+            ends[t] = stop
+            t += 1
+        position = following + 1
+        line += 1
+    if status == DONE and t > starts[s]:
+        s += 1
+        starts[s] = t
+    state[0], state[1], state[2], state[3], state[4] = position, line, t, s, n
+    return status
+
+
+@entry
+def insert_cells(data, ends, codes, added, edges, out):
+    """Copy `data` to `out`, with the bytes added[edges[codes[t]]:edges[codes[t] + 1]] put in at ends[t]."""
+    k = p = 0
+    for t in range(ends.size):
+        while p < ends[t]:
+            out[k] = data[p]
+            p += 1
+            k += 1
+        for q in range(edges[codes[t]], edges[codes[t] + 1]):
+            out[k] = added[q]
+            k += 1
+    while p < data.size:
+        out[k] = data[p]
+        p += 1
+        k += 1

@@ -1,0 +1,318 @@
+"""Feature templates for column files: the language, its compiler, and the encoder that turns columns into feature rows.
+
+A template says which cells around a token make a feature. In our notation columns have names, and templates are built from
+
+=================================  =====================================================================================
+``w[0]``, ``w``, ``pos[-1]``        the cell of this token, of the token before
+``w[-1]|w[0]``                      both together (a conjunction), of any length
+``lower(w[0])``                     in lower case
+``prefix3(w[0])``, ``suffix2(w)``   the first, last characters; nothing if the cell is shorter than that
+``shape(w)``, ``short_shape(w)``    ``McX-9.5`` is ``XxX-d.d``; short: runs of one kind are written once
+``match('[A-Z]', w[0])``            a test, with the meaning of Python's `re.match`; also ``search`` and ``fullmatch``
+``__BOS__``, ``__EOS__``            a test: is this the first, the last token of the sentence
+``bias``                            always there
+=================================  =====================================================================================
+
+Functions can be nested, ``suffix3(lower(w[0]))``. A test that fails, and a cell outside the sentence, give no feature. Template files of
+CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as in CRF++, cells outside the sentence are ``_B-1``, ``_B+1``
+and so on. A file holds one template a line, of either kind; lines that start with ``#`` are comments.
+
+No string is built per token. Columns come as integers (`partwise.features.columns`); functions are applied to the distinct cells of a
+column; a template's features are rows of integers in an exact hash table (`partwise.features.vocabulary`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise.features.columns import Columns, code_tokens
+from partwise.features.rows import Binary
+from partwise.features.vocabulary import Boundary, FeatureVocabulary, Program, hash_rows
+
+FARTHEST = 1000  # the largest offset
+LONGEST = 200  # the longest prefix or suffix
+
+CHUNKING = (  # CRFsuite's tutorial: Okazaki (2007)
+    *(f"w[{t}]" for t in range(-2, 3)),
+    "w[-1]|w[0]",
+    "w[0]|w[1]",
+    *(f"pos[{t}]" for t in range(-2, 3)),
+    *(f"pos[{t}]|pos[{t + 1}]" for t in range(-2, 2)),
+    *(f"pos[{t}]|pos[{t + 1}]|pos[{t + 2}]" for t in range(-2, 1)),
+    "__BOS__",
+    "__EOS__",
+)
+WORDS = (  # in the spirit of Ratnaparkhi (1996), "A maximum entropy model for part-of-speech tagging"
+    *(f"w[{t}]" for t in range(-2, 3)),
+    "w[-1]|w[0]",
+    "w[0]|w[1]",
+    "lower(w[0])",
+    *(f"prefix{n}(w[0])" for n in range(1, 5)),
+    *(f"suffix{n}(w[0])" for n in range(1, 5)),
+    "suffix3(w[-1])",
+    "suffix3(w[1])",
+    "short_shape(w[0])",
+    "short_shape(w[-1])|short_shape(w[0])",
+    "search('[0-9]', w[0])",
+    "search('-', w[0])",
+    "__BOS__",
+    "__EOS__",
+    "__BOS__|short_shape(w[0])",
+)
+NER = (
+    *(f"w[{t}]" for t in range(-2, 3)),
+    "w[-1]|w[0]",
+    "w[0]|w[1]",
+    *(f"lower(w[{t}])" for t in range(-1, 2)),
+    *(f"prefix{n}(w[0])" for n in range(1, 5)),
+    *(f"suffix{n}(w[0])" for n in range(1, 5)),
+    *(f"shape(w[{t}])" for t in range(-1, 2)),
+    *(f"short_shape(w[{t}])" for t in range(-2, 3)),
+    "short_shape(w[-1])|short_shape(w[0])",
+    "short_shape(w[0])|short_shape(w[1])",
+    "short_shape(w[-1])|short_shape(w[0])|short_shape(w[1])",
+    "lower(w[-1])|short_shape(w[0])",
+    "short_shape(w[0])|lower(w[1])",
+    "__BOS__",
+    "__EOS__",
+    "__BOS__|short_shape(w[0])",
+)
+SETS = {"chunking": (CHUNKING, ("w", "pos")), "words": (WORDS, ("w",)), "ner": (NER, ("w",))}
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The language
+# ---------------------------------------------------------------------------------------------------------------------
+
+TESTS = ("match", "search", "fullmatch")
+START, END = ((-1, (("start", None),)), (-1, (("end", None),)))
+POSITIONS = {"__BOS__": START, "__EOS__": END}
+Source = tuple[int, tuple[tuple[str, Any], ...]]  #: a column, and the functions applied to its cells, in that order
+
+
+class Atom(NamedTuple):
+    """One cell, or what functions make of it."""
+
+    source: Source
+    offset: int
+
+    @property
+    def is_test(self) -> bool:
+        """Whether there is only one value it can have."""
+        return bool(self.source[1]) and self.source[1][-1][0] in (*TESTS, "start", "end")
+
+
+class Template(NamedTuple):
+    """What a line of a template file says."""
+
+    text: str  #: in our notation: complete and without blanks; in that of CRF++: as it is
+    atoms: tuple[Atom, ...]
+    literals: tuple[str, ...] | None  #: of CRF++: the text between the atoms
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Templates of one group have the same features: in CRF++ those that differ only in what their %x point at."""
+        return (self.text,) if self.literals is None else ("%x", *self.literals)
+
+    def name(self, values: Sequence[str]) -> str:
+        """What its feature with these values is called."""
+        if self.literals is not None:
+            return "".join(itertools.chain.from_iterable(itertools.zip_longest(self.literals, values, fillvalue="")))
+        shown = [value for atom, value in zip(self.atoms, values, strict=True) if not atom.is_test]
+        return self.text + "=" + "|".join(shown) if shown else self.text
+
+
+def parse_template(text: str, columns: Sequence[str], place: str = "") -> Template | None:
+    """The template that `text` describes; None for CRF++'s ``B``, which stands for transitions between labels.
+
+    Raises
+    ------
+    ValueError
+        Saying `place`, what was expected, and where in the text.
+    """
+    text = text.strip()
+    place = place or f"template {text!r}"
+    if "%" in text and "'" not in text and '"' not in text or re.fullmatch(r"[UB]\d*:?", text):
+        return _parse_crfpp(text, place)
+    return _Parser(text, columns, place).template()
+
+
+def _parse_crfpp(text: str, place: str) -> Template | None:
+    pieces = re.split(r"%x\[\s*([-+]?\d+)\s*,\s*(\d+)\s*\]", text)
+    literals, rows, numbers = pieces[0::3], pieces[1::3], pieces[2::3]
+    if any("%" in literal for literal in literals):
+        raise ValueError(f"{place}: cannot read {text!r}: a % must begin %x[row,column]. (For regular expressions write match('...', w[0]).)")
+    if text[0] == "B":
+        if rows:
+            raise ValueError(
+                f"{place}: {text!r} asks for features of two labels and a cell, which are not supported: transitions have one weight per pair of "
+                "labels. Write B alone for those, and U... for features of a cell."
+            )
+        return None
+    if text[0] != "U":
+        raise ValueError(f"{place}: cannot read {text!r}: a template with %x must begin with U (or be B alone).")
+    atoms = tuple(Atom((int(c), ()), _offset(t, place)) for t, c in zip(rows, numbers, strict=True))
+    return Template(text, atoms, tuple(literals))
+
+
+def _offset(text: str, place: str) -> int:
+    if len(text) > 9 or abs(int(text)) > FARTHEST:
+        raise ValueError(f"{place}: the offset {text[:20]} is too far; at most {FARTHEST} tokens.")
+    return int(text)
+
+
+class _Parser:
+    """Recursive descent over one template in our notation."""
+
+    def __init__(self, text: str, columns: Sequence[str], place: str):
+        self.text, self.columns, self.place, self.at = text, columns, place, 0
+
+    def refuse(self, expected: str) -> ValueError:
+        rest = self.text[self.at :]
+        got = f"{rest[:20]!r} at character {self.at + 1}" if rest else "its end"
+        return ValueError(f"{self.place}: cannot read {self.text!r}: expected {expected}, got {got}.")
+
+    def take(self, pattern: str) -> str:
+        """The text matching `pattern` here, or ''; blanks after it are passed over."""
+        match = re.compile(f"({pattern})[ \t]*").match(self.text, self.at)
+        if match is None:
+            return ""
+        self.at = match.end()
+        return match[1]
+
+    def need(self, pattern: str, expected: str) -> str:
+        found = self.take(pattern)
+        if not found:
+            raise self.refuse(expected)
+        return found
+
+    def template(self) -> Template:
+        if self.text == "bias":
+            return Template("bias", (), None)
+        parts = [self.atom()]
+        while self.at < len(self.text):
+            self.need(r"\|", "'|' or the end")
+            parts.append(self.atom())
+        return Template("|".join(text for text, _ in parts), tuple(atom for _, atom in parts), None)
+
+    def atom(self) -> tuple[str, Atom]:
+        name = self.need(r"[^\W\d][\w.-]*", "a column or a function")
+        if self.take(r"\("):
+            return self.function(name)
+        if name in POSITIONS:
+            return name, Atom(POSITIONS[name], 0)
+        if name not in self.columns:
+            self.at = self.text.find(name)
+            raise ValueError(
+                f"{self.place}: the template {self.text!r} refers to a column {name!r}, which is not there. The columns are: "
+                f"{', '.join(self.columns) or 'none'}. Functions are: lower, prefix<n>, suffix<n>, shape, short_shape, {', '.join(TESTS)}."
+            )
+        offset = 0
+        if self.take(r"\["):
+            offset = _offset(self.need(r"[-+]?\d+", "an offset such as -1"), self.place)
+            self.need(r"\]", "']'")
+        return f"{name}[{offset}]", Atom((list(self.columns).index(name), ()), offset)
+
+    def function(self, name: str) -> tuple[str, Atom]:
+        argument: Any = None
+        shown = ""
+        affix = re.fullmatch(r"(prefix|suffix)(\d{1,9})", name)
+        if affix:
+            argument = int(affix[2])
+            if not 1 <= argument <= LONGEST:
+                raise ValueError(f"{self.place}: {name} must have a length in the range [1, {LONGEST}].")
+        elif name in TESTS:
+            shown = self.need(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "a regular expression in quotes")
+            argument = shown[1:-1]
+            try:
+                re.compile(argument)
+            except (re.error, OverflowError, RecursionError) as error:
+                raise ValueError(f"{self.place}: the regular expression {argument!r} is wrong: {error}.") from None
+            self.need(",", "','")
+            shown += ","
+        elif name not in ("lower", "shape", "short_shape"):
+            self.at -= 1
+            raise self.refuse("'|' or the end" if name in self.columns else f"lower, prefix<n>, suffix<n>, shape, short_shape, {', '.join(TESTS)} before")
+        if self.at > 10_000:
+            raise self.refuse("a shorter template")
+        text, atom = self.atom()
+        if atom.is_test:
+            raise ValueError(f"{self.place}: {name} cannot be applied to {text}, which is a test.")
+        self.need(r"\)", "')'")
+        (column, functions), offset = atom
+        return f"{name}({shown}{text})", Atom((column, (*functions, (affix[1] if affix else name, argument))), offset)
+
+
+def read_templates(templates: str | os.PathLike[str] | Iterable[str], columns: Sequence[str] | None) -> tuple[list[Template], list[str], bool]:
+    """Templates, names of columns, and whether there are transitions (CRF++ has none without a ``B``), from a set, a file or a list."""
+    names = list(columns) if columns is not None else ["w", "pos"]
+    if isinstance(templates, str) and templates in SETS:
+        lines, standard = SETS[templates]
+        names = list(columns) if columns is not None else list(standard)
+        placed = [(f"the set {templates!r}", line) for line in lines]
+    elif isinstance(templates, str | os.PathLike):
+        path = os.fspath(templates)
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path!r} is neither a file of templates nor one of the ready-made sets: {', '.join(sorted(SETS))}.")
+        with open(path, encoding="utf-8-sig") as file:
+            try:
+                placed = [(f"{path}, line {k}", line.strip()) for k, line in enumerate(file, 1)]
+            except UnicodeDecodeError as error:
+                raise ValueError(f"{path}: not valid utf-8 text ({error.reason}).") from None
+    else:
+        placed = [(f"template {k}", line) for k, line in enumerate(templates, 1)]
+        for place, line in placed:
+            if not isinstance(line, str):
+                raise TypeError(f"{place}: must be a string. Got {line!r} ({type(line).__name__}) instead.")
+    if len(set(names)) != len(names) or not all(isinstance(name, str) and re.fullmatch(r"[^\W\d][\w.-]*", name) for name in names):
+        raise ValueError(f"The 'columns' parameter must be a list of distinct names: letters, digits, _, - and dots. Got {names!r} instead.")
+    placed = [(place, line) for place, line in placed if line.strip() and not line.lstrip().startswith("#")]
+    parsed = [parse_template(line, names, place) for place, line in placed]
+    found = list(dict.fromkeys(template for template in parsed if template is not None))  # twice the same is once
+    if not found:
+        raise ValueError(f"There are no templates in {templates!r}.")
+    return found, names, None in parsed or not any(template.literals is not None for template in found)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Functions of cells, applied to the distinct cells of a column
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class _Shapes(dict):
+    """Kinds of characters, remembered; for `str.translate`."""
+
+    def __missing__(self, code):
+        c = chr(code)
+        self[code] = kind = "X" if c.isupper() else "x" if c.isalpha() else "d" if c.isdigit() else c
+        return kind
+
+
+_SHAPES, _RUN = _Shapes(), re.compile(r"(.)\1+", re.DOTALL)
+Cells = list[str | None]
+
+
+def _each(function: Callable[[str], str | None]) -> Callable[[Cells], Cells]:
+    return lambda cells: [None if cell is None else function(cell) for cell in cells]
+
+
+def make_function(name: str, argument: Any) -> Callable[[Cells], Cells]:
+    """The function from cells to values that a template names; None is no value."""
+    if name == "lower":
+        return _each(str.lower)
+    if name == "prefix":
+        return lambda cells: [cell[:argument] if cell is not None and len(cell) >= argument else None for cell in cells]
+    if name == "suffix":
+        return lambda cells: [cell[-argument:] if cell is not None and len(cell) >= argument else None for cell in cells]
+    if name == "shape":
+        return _each(lambda cell: cell.translate(_SHAPES))
+    if name == "short_shape":
+        return _each(lambda cell: _RUN.sub(r"\1", cell.translate(_SHAPES)))
+    test = getattr(re.compile(argument), name)
+    return _each(lambda cell: "" if test(cell) else None)

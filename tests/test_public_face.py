@@ -1,0 +1,18 @@
+"""What ``import partwise`` gives, and what it costs."""
+
+import subprocess
+import sys
+
+import partwise
+
+
+def test_import_loads_nothing_heavy():
+    code = "import sys, partwise; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy', 'safetensors') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_every_name_is_there():
+    for name in partwise.__all__:
+        assert getattr(partwise, name) is not None
+    assert set(partwise.__all__) <= set(dir(partwise))
+    assert not hasattr(partwise, "nothing_of_the_kind")
