@@ -24,7 +24,7 @@ from partwise import kernels
 from partwise.losses import Family, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, check, get_solver, make_task, with_average
-from partwise.solvers.base import run
+from partwise.solvers.base import run, size_of
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 
@@ -171,7 +171,7 @@ class Structured(BaseEstimator):
             # numbers and weights go on from one call to the next; scratch memory is as large as the new examples need
             for name, value in stream.items():
                 setattr(state, name, value)
-            resume = dataclasses.replace(self.result_, state=state, solver=solver)
+            resume = dataclasses.replace(self.result_, state=state, solver=solver, size=size_of(problem))
         result = run(
             solver,
             task,
@@ -199,7 +199,7 @@ class Structured(BaseEstimator):
         self._say(result.message)
         if result.status == "interrupted":
             warnings.warn(f"{self._who}: fit was {result.message}. The fitted estimator can be used.", UserWarning, stacklevel=4)
-        certified = bool(result.history) and not math.isnan(result.history[-1].estimate)
+        certified = bool(result.history) and math.isfinite(result.history[-1].estimate)
         if result.status == "max_epochs" and certified and self.tol > 0:
             gap = (
                 f" (relative duality gap {result.gap / abs(result.primal):.2g})"

@@ -24,12 +24,12 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from partwise.compilation import entry, helper
-from partwise.features.vocabulary import EMPTY, spread, tagged
+from partwise.features.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
+from partwise.features.vocabulary import EMPTY
 
 BLANKS = b" \t"
 DOCUMENT_MARKS = ("-DOCSTART-",)
@@ -112,16 +112,6 @@ class Columns:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class Layout(NamedTuple):
-    """How lines are cut into cells."""
-
-    separator: np.ndarray  #: uint8; empty for any run of blanks and tabs
-    comment: np.ndarray  #: uint8; lines that begin so are left out, if it is not empty
-    marks: np.ndarray  #: uint8; lines whose first cell is one of these are left out
-    mark_edges: np.ndarray  #: int64
-    target: np.ndarray  #: (columns of the file,) int64: which column of the result, or -1
-
-
 def read_columns_coded(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     separator: str | None = None,
@@ -202,11 +192,11 @@ def stream_columns_coded(
     reader = Reader(separator, skip, comment, usecols)
     with _open(source) as (stream, found):
         name = name or found
-        pending, line, some, size = b"", 1, False, chunk_bytes
+        line, some, size = 1, False, chunk_bytes
+        pending = _translate(_read(stream, 4, name), "utf-8", name)
         while True:
             more = _read(stream, size, name)
-            first = not some and line == 1 and not pending
-            pending += _translate(more, "utf-8", name) if first else more
+            pending += more
             cut = len(pending) if not more else _last_boundary(pending)
             if cut or not more:
                 columns = reader.code(pending[:cut], name, line)
@@ -282,13 +272,11 @@ class Reader:
         codes = np.empty((kept, room), np.int32)
         starts, ends = np.zeros(lines // 2 + 2, np.int64), np.empty(room, np.int64)
         state, counts = np.zeros(6, np.int64), np.zeros(kept, np.int64)
-        found, slots = np.empty((max(1024, 2 * kept), 4), np.int64), np.empty(0, np.int64)
-        status = FULL
+        found, status = np.empty((0, 4), np.int64), FULL
         while status == FULL:
             n = int(state[4])
-            if slots.size or n + width > len(found):  # at the first turn there is room
-                found = np.concatenate([found[:n], np.empty((max(3 * n, width), 4), np.int64)])
-            slots = np.full(1 << (2 * len(found) - 1).bit_length(), EMPTY)
+            found = np.concatenate([found[:n], np.empty((3 * n + kept + 1024, 4), np.int64)])
+            slots = np.full(1 << (2 * len(found)).bit_length(), EMPTY, np.int64)
             with np.errstate(over="ignore"):  # hashes wrap around
                 status = code_cells(_bytes(data), layout, codes, starts, ends, found, slots, counts, state)
         if status == RAGGED:
@@ -406,167 +394,3 @@ def _last_boundary(data: bytes) -> int:
     if cut > 2:
         return cut
     return max((match.end() for match in re.finditer(rb"\n[ \t\r]*\n", data)), default=0)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Compiled loops
-# ---------------------------------------------------------------------------------------------------------------------
-
-DONE, FULL, RAGGED = 0, 1, 2
-OFFSET_BASIS, PRIME = np.uint64(0xCBF29CE484222325), np.uint64(0x100000001B3)  # FNV-1a
-
-
-@helper
-def is_blank(byte):
-    return byte == 32 or byte == 9
-
-
-@helper
-def is_at(pattern, data, start, stop):
-    """Whether data[start:stop] begins with `pattern`."""
-    if start + pattern.size > stop:
-        return False
-    for k in range(pattern.size):
-        if data[start + k] != pattern[k]:
-            return False
-    return True
-
-
-@helper
-def is_same(data, a, b, length):
-    for k in range(length):
-        if data[a + k] != data[b + k]:
-            return False
-    return True
-
-
-@helper
-def is_mark(layout, data, start, stop):
-    """Whether data[start:stop], a cell, is one of the marks."""
-    for m in range(layout.mark_edges.size - 1):
-        mark = layout.marks[layout.mark_edges[m] : layout.mark_edges[m + 1]]
-        if mark.size == stop - start and is_at(mark, data, start, stop):
-            return True
-    return False
-
-
-@helper
-def cell_end(separator, data, start, stop):
-    """Where the cell that begins at `start` ends."""
-    p = start
-    if separator.size == 0:
-        while p < stop and not is_blank(data[p]):
-            p += 1
-    else:
-        while p < stop and not (data[p] == separator[0] and is_at(separator, data, p, stop)):
-            p += 1
-    return p
-
-
-@helper
-def find_cell(data, start, stop, column, found, slots, n):
-    """Number of the entry of `found` that holds this cell of this column; n, now put in the table, if there is none."""
-    h = OFFSET_BASIS ^ np.uint64(column)
-    for p in range(start, stop):
-        h = (h ^ np.uint64(data[p])) * PRIME
-    h = spread(h)
-    slot = np.int64(h & np.uint64(slots.size - 1))
-    while slots[slot] != EMPTY:
-        e = slots[slot] & 0xFFFFFFFF
-        if slots[slot] == tagged(h, e) and found[e, 2] == column and found[e, 1] - found[e, 0] == stop - start:
-            if is_same(data, found[e, 0], start, stop - start):
-                return e
-        slot = (slot + 1) & (slots.size - 1)
-    slots[slot] = tagged(h, n)
-    return n
-
-
-@entry
-def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
-    """Number the cells of all lines from where `state` says; returns whether that was all.
-
-    state : position, line, tokens, sentences, distinct cells, columns of a ragged line
-    found : (room, 4) first place, its end, column and code of each distinct cell
-    """
-    position, line, t, s, n = state[0], state[1], state[2], state[3], state[4]
-    for e in range(n):  # after growing: the table is new, what was found is not
-        find_cell(data, found[e, 0], found[e, 1], found[e, 2], found, slots, e)
-    width = layout.target.size
-    status = DONE
-    while position < data.size:
-        if n + width > found.shape[0]:
-            status = FULL
-            break
-        following = position
-        while following < data.size and data[following] != 10:
-            following += 1
-        start, stop = position, following
-        while stop > start and data[stop - 1] == 13:
-            stop -= 1
-        last = stop
-        while last > start and is_blank(data[last - 1]):
-            last -= 1
-        if last == start:  # a blank line ends the sentence
-            if t > starts[s]:
-                s += 1
-                starts[s] = t
-            position = following + 1
-            line += 1
-            continue
-        first = start
-        while is_blank(data[first]):
-            first += 1
-        if layout.separator.size == 0:
-            start, stop = first, last
-        commented = layout.comment.size > 0 and is_at(layout.comment, data, first, stop)
-        end = cell_end(layout.separator, data, start, stop)
-        if not commented and not is_mark(layout, data, start, end):
-            column = 0
-            while True:
-                if column < width and layout.target[column] >= 0 and t < ends.size:
-                    c = layout.target[column]
-                    e = find_cell(data, start, end, c, found, slots, n)
-                    if e == n:
-                        found[n, 0], found[n, 1], found[n, 2], found[n, 3] = start, end, c, counts[c]
-                        counts[c] += 1
-                        n += 1
-                    codes[c, t] = found[e, 3]
-                column += 1
-                if end >= stop:
-                    break
-                start = end + max(1, layout.separator.size)
-                if layout.separator.size == 0:
-                    while is_blank(data[start]):
-                        start += 1
-                end = cell_end(layout.separator, data, start, stop)
-            if column != width:
-                state[5] = column
-                status = RAGGED
-                break
-            ends[t] = stop
-            t += 1
-        position = following + 1
-        line += 1
-    if status == DONE and t > starts[s]:
-        s += 1
-        starts[s] = t
-    state[0], state[1], state[2], state[3], state[4] = position, line, t, s, n
-    return status
-
-
-@entry
-def insert_cells(data, ends, codes, added, edges, out):
-    """Copy `data` to `out`, with the bytes added[edges[codes[t]]:edges[codes[t] + 1]] put in at ends[t]."""
-    k = p = 0
-    for t in range(ends.size):
-        while p < ends[t]:
-            out[k] = data[p]
-            p += 1
-            k += 1
-        for q in range(edges[codes[t]], edges[codes[t] + 1]):
-            out[k] = added[q]
-            k += 1
-    while p < data.size:
-        out[k] = data[p]
-        p += 1
-        k += 1

@@ -1,4 +1,4 @@
-"""Feature templates for column files: the language, its compiler, and the encoder that turns columns into feature rows.
+"""Feature templates for column files: the language, and its compiler to integers.
 
 A template says which cells around a token make a feature. In our notation columns have names, and templates are built from
 
@@ -23,21 +23,19 @@ column; a template's features are rows of integers in an exact hash table (`part
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.features.columns import Columns, code_tokens
-from partwise.features.rows import Binary
-from partwise.features.vocabulary import Boundary, FeatureVocabulary, Program, hash_rows
+from partwise.features.vocabulary import Program
 
 FARTHEST = 1000  # the largest offset
 LONGEST = 200  # the longest prefix or suffix
+MOST_CHARACTERS, DEEPEST = 10_000, 100  # of one template: beyond reason, and bounded for the sake of hostile model files
 
 CHUNKING = (  # CRFsuite's tutorial: Okazaki (2007)
     *(f"w[{t}]" for t in range(-2, 3)),
@@ -138,7 +136,9 @@ def parse_template(text: str, columns: Sequence[str], place: str = "") -> Templa
     """
     text = text.strip()
     place = place or f"template {text!r}"
-    if "%" in text and "'" not in text and '"' not in text or re.fullmatch(r"[UB]\d*:?", text):
+    if len(text) > MOST_CHARACTERS:
+        raise ValueError(f"{place}: the template is longer than {MOST_CHARACTERS} characters.")
+    if re.match(r"[UB]\w*[:%]|[UB]\d*$", text) or re.match(r"[^('\"]*%x\[", text):
         return _parse_crfpp(text, place)
     return _Parser(text, columns, place).template()
 
@@ -171,7 +171,7 @@ class _Parser:
     """Recursive descent over one template in our notation."""
 
     def __init__(self, text: str, columns: Sequence[str], place: str):
-        self.text, self.columns, self.place, self.at = text, columns, place, 0
+        self.text, self.columns, self.place, self.at, self.depth = text, columns, place, 0, 0
 
     def refuse(self, expected: str) -> ValueError:
         rest = self.text[self.at :]
@@ -239,8 +239,9 @@ class _Parser:
         elif name not in ("lower", "shape", "short_shape"):
             self.at -= 1
             raise self.refuse("'|' or the end" if name in self.columns else f"lower, prefix<n>, suffix<n>, shape, short_shape, {', '.join(TESTS)} before")
-        if self.at > 10_000:
-            raise self.refuse("a shorter template")
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.refuse(f"at most {DEEPEST} functions")
         text, atom = self.atom()
         if atom.is_test:
             raise ValueError(f"{self.place}: {name} cannot be applied to {text}, which is a test.")
@@ -278,6 +279,25 @@ def read_templates(templates: str | os.PathLike[str] | Iterable[str], columns: S
     if not found:
         raise ValueError(f"There are no templates in {templates!r}.")
     return found, names, None in parsed or not any(template.literals is not None for template in found)
+
+
+def compile_templates(templates: Sequence[Template]) -> tuple[Program, list[Source], list[Template]]:
+    """The templates as a `Program`, the rows of values it looks at, and a template of each group."""
+    sources = list(dict.fromkeys(atom.source for template in templates for atom in template.atoms))
+    groups = {template.group: template for template in reversed(templates)}
+    groups = {template.group: groups[template.group] for template in templates}  # in the order of their first templates
+    numbers, rows = {group: k for k, group in enumerate(groups)}, {source: k for k, source in enumerate(sources)}
+    atoms = [atom for template in templates for atom in template.atoms]
+    program = Program(
+        np.array([numbers[template.group] for template in templates], np.int32),
+        np.cumsum([0, *(len(template.atoms) for template in templates)], dtype=np.int64),
+        np.array([rows[atom.source] for atom in atoms], np.int64),
+        np.array([atom.offset for atom in atoms], np.int64),
+        np.array([template.literals is not None for template in templates], np.uint8),
+        np.array([len(template.atoms) for template in groups.values()], np.int64),
+        len(groups) < len(templates),
+    )
+    return program, sources, list(groups.values())
 
 
 # ---------------------------------------------------------------------------------------------------------------------

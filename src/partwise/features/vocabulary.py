@@ -110,12 +110,6 @@ class FeatureVocabulary:
         self.n = int(state[3])
         return ptr, index[: state[2]]
 
-    def keep(self, kept: np.ndarray, arity: np.ndarray) -> None:
-        """Forget all features but those numbered `kept` (ascending), which are numbered anew."""
-        self.keys = self.keys[kept]
-        self.n = len(kept)
-        self._reserve(self.n, arity)
-
 
 def hash_rows(
     values: np.ndarray,
@@ -281,6 +275,21 @@ def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index
             s += 1
     state[0], state[1], state[2], state[3] = s, t, n, size
     return full
+
+
+@entry
+def drop_features(ptr, index, renumber):
+    """In place: number features anew and leave out those whose new number is negative; returns the number of entries left."""
+    n = 0
+    begin = ptr[0]
+    for t in range(ptr.size - 1):
+        for k in range(begin, ptr[t + 1]):
+            if renumber[index[k]] >= 0:
+                index[n] = renumber[index[k]]
+                n += 1
+        begin = ptr[t + 1]
+        ptr[t + 1] = n
+    return n
 
 
 @entry

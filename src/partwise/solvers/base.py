@@ -7,6 +7,7 @@ stopping, Ctrl-C, resuming. Whoever wants to own the loop calls the three verbs 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import math
@@ -127,6 +128,26 @@ def check(solver: Solver, problem: Any, loss: Family) -> None:
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
 
 
+def size_of(problem: Any) -> tuple[int, int, int]:
+    """Examples, weights, parts: what a state can only be resumed with."""
+    return int(kernels.n_examples(problem)), int(kernels.n_weights(problem)), kernels.total_parts(problem)
+
+
+def check_sizes(task: Task, validation: Any, start: np.ndarray | None, resume: SolveResult | None) -> None:
+    """Compiled loops do not check indices: refuse weights, states and held-out data of another problem."""
+    d = kernels.n_weights(task.problem)
+    if start is not None and np.shape(start) != (d,):
+        raise ValueError(f"start must have one number per weight, shape ({d},). Got shape {np.shape(start)}.")
+    if validation is not None and kernels.n_weights(validation) != d:
+        raise ValueError(f"The validation problem has {kernels.n_weights(validation)} weights, the training problem {d}.")
+    if resume is not None and (resume.state is None or resume.size != size_of(task.problem)):
+        raise ValueError(
+            "This result cannot be resumed: it "
+            + ("was stored without its state." if resume.state is None else "belongs to a problem of another size.")
+            + " Pass start=result.w to start from its weights."
+        )
+
+
 def run(
     solver: Solver,
     task: Task,
@@ -142,12 +163,13 @@ def run(
 ) -> SolveResult:
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
     check(solver, task.problem, task.loss)
+    check_sizes(task, validation, start, resume)
     max_epochs = solver.default_epochs if max_epochs is None else max_epochs
     state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
     history = [] if resume is None else list(resume.history)
     before = history[-1].seconds if history else 0.0
     clock = time.perf_counter()
-    status, message = "max_epochs", f"stopped after {max_epochs} epochs, the tolerance {tol:g} was not reached"
+    status, message = "max_epochs", f"stopped after {max_epochs} epochs"
     best_weights, best_cost, best_epoch = None, math.inf, 0
     last = Value(math.nan, math.nan, np.zeros(0))
     evaluated_at = -1
@@ -182,16 +204,22 @@ def run(
                 break
     except KeyboardInterrupt:
         status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
+    if status == "max_epochs" and tol > 0 and history and math.isfinite(history[-1].estimate):
+        message += f", the tolerance {tol:g} was not reached"
     w = solver.weights(state) if best_weights is None else best_weights
     if not np.isfinite(w).all():
         raise FloatingPointError(
             f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
         )
     if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best_weights is not None):
-        last = solver.bounds(task, state) if best_weights is None else objective(task.problem, task.loss, task.C, w, task.n_jobs)
-        w = solver.weights(state) if best_weights is None else w  # bounds may have found which of its iterates is best
-        if best_weights is None and last.gap <= tol * abs(last.primal):
-            status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+        with contextlib.suppress(KeyboardInterrupt):  # impatience with the certificate must not cost the model
+            if best_weights is None:
+                last = solver.bounds(task, state)
+                w = solver.weights(state)  # bounds may have found which of its iterates is best
+                if last.gap <= tol * abs(last.primal):
+                    status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+            else:
+                last = objective(task.problem, task.loss, task.C, w, task.n_jobs)
     return SolveResult(
         w=w,
         primal=last.primal,
@@ -205,5 +233,6 @@ def run(
         history=history,
         solver=solver,
         loss=task.loss,
+        size=size_of(task.problem),
         state=state,
     )

@@ -76,6 +76,8 @@ class SolveResult:
     history : list of Record
     solver, loss
         What was run, with all parameters.
+    size
+        Examples, weights and parts of the problem.
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     """
@@ -92,7 +94,8 @@ class SolveResult:
     history: list[Record]
     solver: Any
     loss: Any
-    state: Any = field(repr=False)
+    size: tuple[int, int, int] = (0, 0, 0)
+    state: Any = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:

@@ -1,0 +1,288 @@
+"""`TemplateEncoder`: from columns to feature rows by templates, without building strings.
+
+    encode(columns):   for each row of values that templates look at:  apply its functions to the distinct cells; number the results
+                       for each token, for each template:              the values it finds, as integers, are a key; number the key
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, count, islice, repeat
+from typing import Any
+
+import numpy as np
+
+from partwise.features.columns import Columns, code_tokens
+from partwise.features.rows import Binary
+from partwise.features.templates import END, START, compile_templates, make_function, read_templates
+from partwise.features.vocabulary import Boundary, FeatureVocabulary, drop_features, hash_rows
+
+Data = Any  #: `Columns`, or sentences as lists of tokens
+
+
+class TemplateEncoder:
+    """Feature rows by templates.
+
+    Parameters
+    ----------
+    templates : {"chunking", "words", "ner"}, path or list of str, default="chunking"
+        A ready-made set, a file (ours or of CRF++), or the templates themselves; see `partwise.features.templates`.
+    columns : list of str, optional
+        Names of the columns, from the first on; ``["w", "pos"]`` by default. Columns that no template names need none.
+    min_count : int, default=1
+        Features that occur fewer times in the training data are left out.
+    hash_bits : int, optional
+        Number features by their hash, into ``2 ** hash_bits`` of them, instead of keeping a vocabulary: fixed size and nothing to learn, but
+        features may fall together and have no names.
+
+    Attributes
+    ----------
+    n_features : int
+    has_transitions : bool
+        False for a CRF++ file without a ``B``: its model knows no transitions between labels.
+
+    Notes
+    -----
+    Features are numbered in the order they are first met, token by token and template by template, so it does not matter in which parts
+    the data comes. Encoding takes O(tokens * templates + distinct cells * functions) time, and 4 bytes per feature of a token.
+
+    Examples
+    --------
+    >>> encoder = TemplateEncoder(["w[-1]|w[0]", "suffix2(w)"])
+    >>> rows = encoder.fit_transform([[["the"], ["dog"]]])
+    >>> [encoder.feature_name(j) for j in rows.index]
+    ['suffix2(w[0])=he', 'w[-1]|w[0]=the|dog', 'suffix2(w[0])=og']
+    """
+
+    def __init__(
+        self,
+        templates: str | os.PathLike[str] | Iterable[str] = "chunking",
+        columns: Sequence[str] | None = None,
+        *,
+        min_count: int = 1,
+        hash_bits: int | None = None,
+    ):
+        for name, value, least, most in (("min_count", min_count, 1, None), ("hash_bits", hash_bits, 1, 30)):
+            if name == "hash_bits" and value is None:
+                continue
+            if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
+                ends = f"{most}]" if most else "inf)"
+                raise ValueError(f"The {name!r} parameter of TemplateEncoder must be an int in the range [{least}, {ends}. Got {value!r} instead.")
+        if hash_bits is not None and min_count > 1:
+            raise ValueError("The 'min_count' parameter of TemplateEncoder needs a vocabulary to count in; it cannot go with 'hash_bits'.")
+        self.templates, self.columns, self.has_transitions = read_templates(templates, columns)
+        self.min_count, self.hash_bits = min_count, hash_bits
+        self._program, self._sources, self._groups = compile_templates(self.templates)
+        self._functions = [[make_function(*f) for f in functions] if column >= 0 else [] for column, functions in self._sources]
+        padded = self._program.offset[np.repeat(self._program.padded, np.diff(self._program.ptr)) > 0]
+        self._before = [f"_B-{k + 1}" for k in range(max(0, -int(padded.min(initial=0))))]
+        self._after = [f"_B+{k + 1}" for k in range(max(0, int(padded.max(initial=0))))]
+        self._forget()
+
+    def _forget(self) -> None:
+        self._values = _Values()
+        self._strings: list[str] = []
+        self._vocabulary = FeatureVocabulary(1 + int(self._program.arity.max(initial=0)))
+        self._fitted = self.hash_bits is not None
+
+    @property
+    def n_features(self) -> int:
+        return len(self._vocabulary) if self.hash_bits is None else 1 << self.hash_bits
+
+    def __repr__(self) -> str:
+        return f"<TemplateEncoder: {len(self.templates)} templates, {self.n_features} features>"
+
+    # -- encoding -----------------------------------------------------------------------------------------------------
+
+    def fit(self, data: Data) -> TemplateEncoder:
+        """Learn the vocabulary, from nothing.
+
+        Parameters
+        ----------
+        data : Columns, sentences, or an iterator of Columns
+            An iterator, as of `stream_columns_coded`, is read once, part by part.
+        """
+        self._forget()
+        counts = np.zeros(0, np.int64)
+        for part in data if isinstance(data, Iterator) else [data]:
+            rows = self._encode(part, grow=True)
+            if self.min_count > 1:
+                counts = np.bincount(rows.index, minlength=self.n_features) + np.pad(counts, (0, self.n_features - len(counts)))
+        self._fitted = True
+        if self.min_count > 1:
+            self._cut(counts)
+        return self
+
+    def fit_transform(self, data: Data) -> Binary:
+        """`fit` and `transform` in one pass."""
+        self._forget()
+        ptr, index, _ = rows = self._encode(data, grow=True)
+        self._fitted = True
+        if self.min_count == 1:
+            return rows
+        renumber = self._cut(np.bincount(index, minlength=self.n_features))
+        n = drop_features(ptr, index, renumber)
+        return Binary(ptr, index[:n], self.n_features)
+
+    def transform(self, data: Data) -> Binary:
+        """Feature rows, one per token; features that are not in the vocabulary are ignored."""
+        if not self._fitted:
+            raise ValueError("This TemplateEncoder is not fitted yet. Call fit or fit_transform first.")
+        return self._encode(data, grow=False)
+
+    def extend(self, data: Data) -> Binary:
+        """Feature rows of more training data; features that are new enter the vocabulary."""
+        if self.min_count > 1:
+            raise ValueError("extend cannot count what is still to come: it needs min_count=1. Use fit with an iterator, then transform.")
+        self._fitted = True
+        return self._encode(data, grow=True)
+
+    def _encode(self, data: Data, grow: bool) -> Binary:
+        columns = data if isinstance(data, Columns) else code_tokens(data)
+        if not columns.n_tokens:
+            return Binary(np.zeros(1, np.int64), np.zeros(0, np.int32), self.n_features)
+        self._check_columns(columns)
+        grow = grow or self.hash_bits is not None
+        known = self._values if self.hash_bits is None else _Values()
+        values = np.empty((len(self._sources), columns.n_tokens), np.int32)
+        for row, source, functions in zip(values, self._sources, self._functions, strict=True):
+            if source in (START, END):
+                row[:] = -1
+                there = columns.starts[:-1] if source == START else columns.starts[1:] - 1
+                row[there[np.diff(columns.starts) > 0]] = _codes([""], known, grow)[0]
+                continue
+            cells: Any = columns.cells[source[0]]
+            for function in functions:
+                cells = function(cells)
+            np.take(_codes(cells, known, grow), columns.codes[source[0]], out=row, mode="clip")
+        boundary = Boundary(_codes(self._before, known, grow), _codes(self._after, known, grow))
+        if self.hash_bits is not None:
+            hashes = _hashes(islice(known, 1, None)), _hashes("\0".join(template.group) for template in self._groups)
+            ptr, index = hash_rows(values, columns.starts, self._program, boundary, *hashes, self.hash_bits)
+        else:
+            ptr, index = self._vocabulary.number(values, columns.starts, self._program, boundary, grow)
+        return Binary(ptr, index, self.n_features)
+
+    def _check_columns(self, columns: Columns) -> None:
+        for template in self.templates:
+            for (column, _), _ in template.atoms:
+                if column >= columns.n_columns:
+                    called = f" ({self.columns[column]!r})" if template.literals is None else ""
+                    raise ValueError(
+                        f"{columns.name}: the template {template.text!r} refers to column {column}{called}, but there are {columns.n_columns} "
+                        "columns. Columns are counted from 0."
+                    )
+
+    def _cut(self, counts: np.ndarray) -> np.ndarray:
+        """Forget rare features, and values that no other feature has; returns the new numbers of the old features, -1 for none."""
+        kept = np.flatnonzero(counts >= self.min_count)
+        renumber = np.full(len(counts), -1, np.int32)
+        renumber[kept] = np.arange(len(kept), dtype=np.int32)
+        keys = self._vocabulary.keys[kept]
+        used = np.unique(keys[:, 1:])
+        used = used[used >= 0]
+        codes = np.full(len(self._values), -1, np.int32)  # the last stays -1, which is where -1 looks
+        codes[used] = np.arange(len(used), dtype=np.int32)
+        keys[:, 1:] = codes[keys[:, 1:]]
+        strings = self._names_of_values()
+        self._values = _Values(strings[code] for code in used.tolist())
+        self._vocabulary = FeatureVocabulary.from_keys(keys, self._program.arity)
+        return renumber
+
+    # -- names --------------------------------------------------------------------------------------------------------
+
+    def _names_of_values(self) -> list[str]:
+        if len(self._strings) != len(self._values) - 1:  # values are added or dropped, never put in another order
+            self._strings = list(islice(self._values, 1, None))
+        return self._strings
+
+    def feature_name(self, j: int) -> str:
+        """What feature j is called, ``w[-1]|w[0]=the|dog``; for inspection."""
+        if not 0 <= j < self.n_features:
+            raise IndexError(f"There is no feature {j}; there are {self.n_features}.")
+        if self.hash_bits is not None:
+            return f"hash={j}"
+        group, *codes = self._vocabulary.keys[j].tolist()
+        template, strings = self._groups[group], self._names_of_values()
+        return template.name([strings[code] for code in codes[: len(template.atoms)]])
+
+    def feature_names(self) -> list[str]:
+        """The names of all features."""
+        return [self.feature_name(j) for j in range(self.n_features)]
+
+    # -- saving -------------------------------------------------------------------------------------------------------
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """All that `from_state` needs: numbers and strings for JSON, and arrays."""
+        texts = [template.text for template in self.templates]
+        if self.has_transitions and any(template.literals is not None for template in self.templates):
+            texts.append("B")
+        model = {"templates": texts, "columns": self.columns, "min_count": self.min_count, "hash_bits": self.hash_bits, "fitted": self._fitted}
+        if self.hash_bits is not None:
+            return model, {}
+        encoded = [value.encode("utf-8", "surrogatepass") for value in self._names_of_values()]
+        return model, {
+            "template_keys": self._vocabulary.keys[: len(self._vocabulary)].copy(),
+            "template_values": np.frombuffer(b"".join(encoded), np.uint8),
+            "template_value_offsets": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
+        }
+
+    @classmethod
+    def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TemplateEncoder:
+        """The encoder that `to_state` described. Nothing is taken on trust: what does not fit together is a ValueError."""
+        for key, kinds in (("templates", list), ("columns", list), ("min_count", int), ("hash_bits", int | None), ("fitted", bool)):
+            if not isinstance(model.get(key), kinds):
+                raise ValueError(f"{key!r} of the templates is {str(model.get(key))[:40]}")
+        try:
+            encoder = cls(model["templates"], model["columns"], min_count=model["min_count"], hash_bits=model["hash_bits"])
+        except TypeError as error:
+            raise ValueError(str(error)) from None
+        if encoder.hash_bits is not None:
+            return encoder
+        keys, text, ends = (tensors.get(f"template_{name}") for name in ("keys", "values", "value_offsets"))
+        arity = encoder._program.arity
+        if keys is None or keys.dtype != np.int32 or keys.ndim != 2 or keys.shape[1] != 1 + arity.max(initial=0):
+            raise ValueError("the features of the templates are missing or have a wrong shape")
+        if text is None or text.dtype != np.uint8 or text.ndim != 1 or ends is None or ends.dtype != np.int64 or ends.ndim != 1 or not ends.size:
+            raise ValueError("the values of the templates are missing or have a wrong shape")
+        if ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
+            raise ValueError("the offsets of the values of the templates are not in order")
+        raw, edges = text.tobytes(), ends.tolist()
+        strings = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        encoder._values = _Values(strings)
+        if len(encoder._values) != len(strings) + 1:
+            raise ValueError("a value of the templates occurs twice")
+        groups = keys[:, 0]
+        if groups.size and not 0 <= groups.min() <= groups.max() < len(arity):
+            raise ValueError("a feature belongs to no template")
+        filled = np.arange(1, keys.shape[1]) <= arity[groups][:, None]
+        if (np.where(filled, (keys[:, 1:] < 0) | (keys[:, 1:] >= len(strings)), keys[:, 1:] != -1)).any():
+            raise ValueError("a feature has values that are out of range")
+        encoder._vocabulary = FeatureVocabulary.from_keys(keys, arity)
+        encoder._fitted = model["fitted"]
+        return encoder
+
+
+class _Values(dict):
+    """Values and their numbers, in the order they are first looked up with ``[]``; None, which is no value, is numbered -1."""
+
+    def __init__(self, values: Iterable[str] = ()):
+        super().__init__(zip(chain([None], values), count(-1), strict=False))
+
+    def __missing__(self, value):
+        self[value] = number = len(self) - 1
+        return number
+
+
+def _codes(cells: Sequence[str | None], known: _Values, grow: bool) -> np.ndarray:
+    """Numbers of values; of new ones too if growing, else -1."""
+    codes = map(known.__getitem__, cells) if grow else map(known.get, cells, repeat(-1))
+    return np.fromiter(codes, np.int32, len(cells))
+
+
+def _hashes(strings: Iterable[str]) -> np.ndarray:
+    """64 bits of each, the same on every machine and day."""
+    digests = [hashlib.blake2b(string.encode("utf-8", "surrogatepass"), digest_size=8).digest() for string in strings]
+    return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)
