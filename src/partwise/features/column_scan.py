@@ -1,7 +1,8 @@
 """The compiled scan over the bytes of a column file; `partwise.features.columns` is its face.
 
-One pass: cut lines into cells, hash each cell while its bytes are at hand, find it in an open-addressing table whose entries point at the
-cell's first place in the buffer. Nothing is allocated: when the table is full the scan says so, and goes on where it stopped.
+One pass: cut lines into cells, hash each cell while its bytes are at hand, find it in an open-addressing table whose entries
+point at the cell's first place in the buffer. Nothing is allocated: when the table is full the scan says so, and goes on where it
+stopped.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from partwise.compilation import entry, helper
 from partwise.features.vocabulary import EMPTY, spread, tagged
+
 
 class Layout(NamedTuple):
     """How lines are cut into cells."""
@@ -55,41 +57,47 @@ def is_same(data, a, b, length):
 def is_mark(layout, data, start, stop):
     """Whether data[start:stop], a cell, is one of the marks."""
     for m in range(layout.mark_edges.size - 1):
-        mark = layout.marks[layout.mark_edges[m] : layout.mark_edges[m + 1]]
-        if mark.size == stop - start and is_at(mark, data, start, stop):
-            return True
+        begin, k = layout.mark_edges[m], start
+        if layout.mark_edges[m + 1] - begin == stop - start:
+            while k < stop and data[k] == layout.marks[begin + k - start]:
+                k += 1
+            if k == stop:
+                return True
     return False
 
 
 @helper
-def cell_end(separator, data, start, stop):
-    """Where the cell that begins at `start` ends."""
-    p = start
+def read_cell(separator, data, start, stop):
+    """Where the cell that begins at `start` ends, and its hash."""
+    h = OFFSET_BASIS
     if separator.size == 0:
-        while p < stop and not is_blank(data[p]):
-            p += 1
+        for p in range(start, stop):
+            if is_blank(data[p]):
+                return p, h
+            h = (h ^ np.uint64(data[p])) * PRIME
     else:
-        while p < stop and not (data[p] == separator[0] and is_at(separator, data, p, stop)):
-            p += 1
-    return p
+        for p in range(start, stop):
+            if data[p] == separator[0] and is_at(separator, data, p, stop):
+                return p, h
+            h = (h ^ np.uint64(data[p])) * PRIME
+    return stop, h
 
 
 @helper
-def find_cell(data, start, stop, column, found, slots, n):
+def find_cell(data, start, stop, column, h, found, slots, n):
     """Number of the entry of `found` that holds this cell of this column; n, now put in the table, if there is none."""
-    h = OFFSET_BASIS ^ np.uint64(column)
-    for p in range(start, stop):
-        h = (h ^ np.uint64(data[p])) * PRIME
-    h = spread(h)
+    h = spread(h ^ np.uint64(column))
     slot = np.int64(h & np.uint64(slots.size - 1))
-    while slots[slot] != EMPTY:
-        e = slots[slot] & 0xFFFFFFFF
-        if slots[slot] == tagged(h, e) and found[e, 2] == column and found[e, 1] - found[e, 0] == stop - start:
+    while True:
+        held = slots[slot]
+        if held == EMPTY:
+            slots[slot] = tagged(h, n)
+            return n
+        e = held & 0xFFFFFFFF
+        if held == tagged(h, e) and found[e, 2] == column and found[e, 1] - found[e, 0] == stop - start:
             if is_same(data, found[e, 0], start, stop - start):
                 return e
         slot = (slot + 1) & (slots.size - 1)
-    slots[slot] = tagged(h, n)
-    return n
 
 
 @entry
@@ -101,7 +109,10 @@ def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
     """
     position, line, t, s, n = state[0], state[1], state[2], state[3], state[4]
     for e in range(n):  # after growing: the table is new, what was found is not
-        find_cell(data, found[e, 0], found[e, 1], found[e, 2], found, slots, e)
+        h = OFFSET_BASIS
+        for p in range(found[e, 0], found[e, 1]):
+            h = (h ^ np.uint64(data[p])) * PRIME
+        find_cell(data, found[e, 0], found[e, 1], found[e, 2], h, found, slots, e)
     width = layout.target.size
     status = DONE
     while position < data.size:
@@ -130,13 +141,13 @@ def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
         if layout.separator.size == 0:
             start, stop = first, last
         commented = layout.comment.size > 0 and is_at(layout.comment, data, first, stop)
-        end = cell_end(layout.separator, data, start, stop)
+        end, h = read_cell(layout.separator, data, start, stop)
         if not commented and not is_mark(layout, data, start, end):
             column = 0
             while True:
                 if column < width and layout.target[column] >= 0 and t < ends.size:
                     c = layout.target[column]
-                    e = find_cell(data, start, end, c, found, slots, n)
+                    e = find_cell(data, start, end, c, h, found, slots, n)
                     if e == n:
                         found[n, 0], found[n, 1], found[n, 2], found[n, 3] = start, end, c, counts[c]
                         counts[c] += 1
@@ -149,7 +160,7 @@ def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
                 if layout.separator.size == 0:
                     while is_blank(data[start]):
                         start += 1
-                end = cell_end(layout.separator, data, start, stop)
+                end, h = read_cell(layout.separator, data, start, stop)
             if column != width:
                 state[5] = column
                 status = RAGGED

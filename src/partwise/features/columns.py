@@ -1,6 +1,6 @@
 """Column files as integers: one pass over the bytes, one number per distinct cell and column, no Python object per token.
 
-A column file has one token a line, cells between separators, and a blank line after each sentence (CoNLL and its many relatives)::
+A column file has one token a line and a blank line after each sentence (CoNLL and its many relatives)::
 
     He      PRP  B-NP
     runs    VBZ  B-VP
@@ -8,19 +8,15 @@ A column file has one token a line, cells between separators, and a blank line a
     Yes     UH   O
 
 The compiled scan finds cell boundaries and looks every cell up in an open-addressing table whose entries point back into the
-buffer; a hit is confirmed byte by byte, so the coding is exact. Strings are made of the distinct cells only, which is also where UTF-8
-is checked. Reading takes O(bytes) time and, beside the text itself, 4 bytes per cell and 8 per token.
+buffer; a hit is confirmed byte by byte, so the coding is exact. Strings are made of the distinct cells only, which is also
+where UTF-8 is checked. Reading takes O(bytes) time and, beside the text itself, 4 bytes per cell and 8 per token.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import gzip
-import io
 import os
 import re
-import sys
-import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain
@@ -29,10 +25,12 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from partwise.features.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
+from partwise.features.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
 from partwise.features.vocabulary import EMPTY
 
 BLANKS = b" \t"
 DOCUMENT_MARKS = ("-DOCSTART-",)
+NO_TOKENS = "there are no tokens in it; expected one token a line and a blank line after each sentence."
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -122,7 +120,7 @@ def read_columns_coded(
     usecols: Sequence[int] | None = None,
     name: str | None = None,
 ) -> Columns:
-    """Read a column file, its cells numbered.
+    r"""Read a column file, its cells numbered.
 
     Parameters
     ----------
@@ -152,23 +150,16 @@ def read_columns_coded(
 
     Examples
     --------
-    >>> columns = read_columns_coded(b"the D\\ndog N\\n\\nthe D\\n")
+    >>> columns = read_columns_coded(b"the D\ndog N\n\nthe D\n")
     >>> columns.codes.tolist(), columns.cells, columns.starts.tolist()
     ([[0, 1, 0], [0, 1, 0]], [['the', 'dog'], ['D', 'N']], [0, 2, 3])
     """
     reader = Reader(separator, skip, comment, usecols)
-    if isinstance(source, bytes | bytearray | memoryview):
-        data = bytes(source)
-        name = name or "<bytes>"
-        if data[:2] == GZIP:
-            data = _read(gzip.GzipFile(fileobj=io.BytesIO(data)), -1, name)
-    else:
-        with _open(source) as (stream, found):
-            name = name or found
-            data = _read(stream, -1, name)
-    columns = reader.code(_translate(data, encoding, name), name)
+    with open_bytes(source) as (stream, found):
+        name = name or found
+        columns = reader.code(to_utf8(read_bytes(stream, -1, name), encoding, name), name)
     if columns is None:
-        raise ValueError(f"{name}: there are no tokens in it; expected one token a line and a blank line after each sentence.")
+        raise ValueError(f"{name}: {NO_TOKENS}")
     return columns
 
 
@@ -184,20 +175,20 @@ def stream_columns_coded(
 ) -> Iterator[Columns]:
     """Read a column file of any size, in UTF-8, as parts of whole sentences, about `chunk_bytes` of text each.
 
-    Every part numbers its own cells; an encoder that has seen one part knows what the strings of the next are to it. Other parameters and
-    errors are those of `read_columns_coded`.
+    Every part numbers its own cells; to an encoder only their strings count. Other parameters and errors are those of
+    `read_columns_coded`.
     """
     if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
         raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
     reader = Reader(separator, skip, comment, usecols)
-    with _open(source) as (stream, found):
+    with open_bytes(source) as (stream, found):
         name = name or found
         line, some, size = 1, False, chunk_bytes
-        pending = _translate(_read(stream, 4, name), "utf-8", name)
+        pending = to_utf8(read_bytes(stream, 4, name), "utf-8", name)
         while True:
-            more = _read(stream, size, name)
+            more = read_bytes(stream, size, name)
             pending += more
-            cut = len(pending) if not more else _last_boundary(pending)
+            cut = len(pending) if not more else last_blank_line(pending)
             if cut or not more:
                 columns = reader.code(pending[:cut], name, line)
                 if columns is not None:
@@ -210,27 +201,26 @@ def stream_columns_coded(
             if not more:
                 break
     if not some:
-        raise ValueError(f"{name}: there are no tokens in it; expected one token a line and a blank line after each sentence.")
+        raise ValueError(f"{name}: {NO_TOKENS}")
 
 
 def code_tokens(sentences: Sequence[Sequence[Any]]) -> Columns:
-    """Number the cells of sentences given as lists of tokens, each a tuple or list of strings (or one string: a single column)."""
+    """Number the cells of sentences given as lists of tokens, each a tuple or list of strings."""
     for s, sentence in enumerate(sentences):
         if isinstance(sentence, str | bytes) or not isinstance(sentence, Sequence):
-            raise TypeError(f"A sentence must be a list of tokens. Got {str(sentence)[:40]!r} ({type(sentence).__name__}) as sequence {s}.")
+            raise TypeError(f"A sentence must be a list of tokens. Got {type(sentence).__name__} as sequence {s}.")
     starts = np.concatenate([[0], np.cumsum([len(sentence) for sentence in sentences])]).astype(np.int64)
     tokens = list(chain.from_iterable(sentences))
-    if all(isinstance(token, str) for token in tokens):
-        tokens = [(token,) for token in tokens]
-    kinds = {(type(token), len(token) if isinstance(token, list | tuple) else -1) for token in tokens}
     place = Columns(np.zeros((0, len(tokens)), np.int32), starts, []).place
-    width = len(tokens[0]) if tokens and isinstance(tokens[0], list | tuple) else 0
-    if any(n != width for _, n in kinds):
-        for t, token in enumerate(tokens):
-            if not isinstance(token, list | tuple):
-                raise TypeError(f"A token must be a tuple or list of strings. Got {token!r} ({type(token).__name__}) as {place(t)}.")
-            if len(token) != width:
-                raise ValueError(f"Expected {width} columns as in the tokens before, got {len(token)} in {place(t)}: {token!r}.")
+    for kind in set(map(type, tokens)):
+        if not issubclass(kind, list | tuple):
+            t = next(t for t, token in enumerate(tokens) if isinstance(token, kind))
+            advice = f"; write ({tokens[t]!r},) if that is its only column" if issubclass(kind, str) else ""
+            raise TypeError(f"A token must be a tuple or list of strings. Got {kind.__name__} as {place(t)}{advice}.")
+    width = len(tokens[0]) if tokens else 0
+    if set(map(len, tokens)) - {width}:
+        t = next(t for t, token in enumerate(tokens) if len(token) != width)
+        raise ValueError(f"Expected {width} columns as in the tokens before, got {len(tokens[t])} in {place(t)}: {tokens[t]!r}.")
     codes, cells = np.empty((width, len(tokens)), np.int32), []
     for c in range(width):
         numbers: Any = defaultdict(None)
@@ -252,10 +242,13 @@ class Reader:
 
     def __init__(self, separator: str | None, skip: Sequence[str], comment: str | None, usecols: Sequence[int] | None):
         if separator is not None and (not isinstance(separator, str) or separator in ("", "\n", "\r")):
-            raise ValueError(f"The 'separator' parameter must be None or a string other than '' and a line end. Got {separator!r} instead.")
+            raise ValueError(
+                f"The 'separator' parameter must be None or a string, not empty or a line end. Got {separator!r} instead."
+            )
         if isinstance(skip, str):
             raise ValueError(f"The 'skip' parameter must be a list of strings. Got {skip!r} instead.")
-        self.separator, self.usecols, self.layout = separator, usecols, None
+        self.separator, self.usecols = separator, usecols
+        self.layout: Layout | None = None
         self.comment, self.marks = (comment or "").encode(), [mark.encode() for mark in skip]
 
     def code(self, data: bytes, name: str, first_line: int = 1) -> Columns | None:
@@ -281,10 +274,11 @@ class Reader:
                 status = code_cells(_bytes(data), layout, codes, starts, ends, found, slots, counts, state)
         if status == RAGGED:
             begin = int(state[0])
-            text = data[begin : min(begin + 80, (data.find(NEWLINE, begin) + 1 or len(data) + 1) - 1)].decode("utf-8", "replace").rstrip("\r")
+            text = data[begin : begin + 80].split(NEWLINE)[0].decode("utf-8", "replace").rstrip("\r")
             what = "any blank" if self.separator is None else repr(self.separator)
+            where = f"{name}, line {first_line + state[1]}"
             raise ValueError(
-                f"{name}, line {first_line + state[1]}: expected {width} columns as in the lines before, got {state[5]}: {text!r}. "
+                f"{where}: expected {width} columns as in the lines before, got {state[5]}: {text!r}. "
                 f"Columns are split at {what}; pass `separator` if that is wrong."
             )
         _, _, tokens, sentences, n, _ = state.tolist()
@@ -293,11 +287,13 @@ class Reader:
         cells: list[list[str]] = [[] for _ in range(kept)]
         a = b = 0
         try:
-            for a, b, column in found[:n, :3].tolist():
+            for a, b, column in zip(*found[:n, :3].T.tolist(), strict=True):
                 cells[column].append(str(data[a:b], "utf-8"))
         except UnicodeDecodeError as error:
-            line = first_line + data.count(NEWLINE, 0, a)
-            raise ValueError(f"{name}, line {line}: not valid utf-8 text: {data[a:b][:80]!r} ({error.reason}). Pass the file's `encoding`.") from None
+            where = f"{name}, line {first_line + data.count(NEWLINE, 0, a)}"
+            raise ValueError(
+                f"{where}: not valid utf-8 text: {data[a:b][:80]!r} ({error.reason}). Pass the file's `encoding`."
+            ) from None
         codes = np.ascontiguousarray(codes[:, :tokens])
         return Columns(codes, starts[: sentences + 1].copy(), cells, name, data, ends[:tokens].copy(), first_line)
 
@@ -322,7 +318,7 @@ class Reader:
             target = np.full(width, -1)
             for k, c in enumerate(self.usecols):
                 if not -width <= c < width:
-                    raise ValueError(f"{name}: column {c} is asked for, but there are {width} columns. Columns are counted from 0.")
+                    raise ValueError(f"{name}: there is no column {c}: there are {width} columns, counted from 0.")
                 if target[c] >= 0:
                     raise ValueError(f"{name}: column {c} is asked for twice.")
                 target[c] = k
@@ -331,66 +327,5 @@ class Reader:
         return Layout(_bytes(separator), _bytes(self.comment), _bytes(b"".join(self.marks)), edges, target.astype(np.int64))
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Bytes
-# ---------------------------------------------------------------------------------------------------------------------
-
-NEWLINE, GZIP = b"\n", b"\x1f\x8b"
-MARKS_OF_ENCODINGS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
-
-
 def _bytes(data: bytes) -> np.ndarray:
     return np.frombuffer(data, np.uint8)
-
-
-class _open:
-    """A binary stream and its name; closes what it opened."""
-
-    def __init__(self, source: Any):
-        self.opened, self.name = None, str(getattr(source, "name", "<stream>"))
-        if isinstance(source, str) and source == "-":
-            source, self.name = sys.stdin.buffer, "<stdin>"
-        elif isinstance(source, str | os.PathLike):
-            self.name = os.fspath(source)
-            source = self.opened = open(source, "rb")
-        elif isinstance(source, io.TextIOBase) or not hasattr(source, "read"):
-            raise TypeError(f"A column file must be a path, bytes or a file opened in binary mode. Got {type(source).__name__} instead.")
-        self.stream = source
-
-    def __enter__(self) -> tuple[Any, str]:
-        stream = self.stream if hasattr(self.stream, "peek") else io.BufferedReader(self.stream)  # type: ignore[type-var]
-        return (gzip.GzipFile(fileobj=stream) if stream.peek(2)[:2] == GZIP else stream), self.name
-
-    def __exit__(self, *_: Any) -> None:
-        if self.opened is not None:
-            self.opened.close()
-
-
-def _read(stream: Any, size: int, name: str) -> bytes:
-    try:
-        return stream.read(size)
-    except EOFError:
-        raise ValueError(f"{name}: the compressed file ends too early.") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise ValueError(f"{name}: the compressed file is damaged ({error}).") from None
-
-
-def _translate(data: bytes, encoding: str, name: str) -> bytes:
-    """`data` in UTF-8, without a byte order mark. UTF-8 itself is not checked here."""
-    if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-        try:
-            data = data.decode(encoding).encode()
-        except UnicodeError as error:
-            line = data.count(NEWLINE, 0, getattr(error, "start", 0)) + 1
-            raise ValueError(f"{name}, line {line}: not valid {encoding} text ({error}). Pass the file's `encoding`.") from None
-    elif data[:2] in MARKS_OF_ENCODINGS:
-        raise ValueError(f"{name}, line 1: not valid utf-8 text but, by its first bytes, {MARKS_OF_ENCODINGS[data[:2]]}. Pass the file's `encoding`.")
-    return data[3:] if data[:3] == b"\xef\xbb\xbf" else data
-
-
-def _last_boundary(data: bytes) -> int:
-    """Just after the last blank line of `data` that is certainly complete, or 0."""
-    cut = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)
-    if cut > 2:
-        return cut
-    return max((match.end() for match in re.finditer(rb"\n[ \t\r]*\n", data)), default=0)

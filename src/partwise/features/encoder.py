@@ -1,7 +1,9 @@
 """`TemplateEncoder`: from columns to feature rows by templates, without building strings.
 
-    encode(columns):   for each row of values that templates look at:  apply its functions to the distinct cells; number the results
-                       for each token, for each template:              the values it finds, as integers, are a key; number the key
+::
+
+for each row of values that templates look at:  apply its functions to the distinct cells of its column; number the results
+for each token, for each template:              the numbers of the values it finds are a key; number the key
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import numpy as np
 from partwise.features.columns import Columns, code_tokens
 from partwise.features.rows import Binary
 from partwise.features.templates import END, START, compile_templates, make_function, read_templates
-from partwise.features.vocabulary import Boundary, FeatureVocabulary, drop_features, hash_rows
+from partwise.features.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
 
 Data = Any  #: `Columns`, or sentences as lists of tokens
 
@@ -34,8 +36,8 @@ class TemplateEncoder:
     min_count : int, default=1
         Features that occur fewer times in the training data are left out.
     hash_bits : int, optional
-        Number features by their hash, into ``2 ** hash_bits`` of them, instead of keeping a vocabulary: fixed size and nothing to learn, but
-        features may fall together and have no names.
+        Number features by their hash, into ``2 ** hash_bits`` of them, instead of keeping a vocabulary: fixed size and nothing to
+        learn, but features may fall together and have no names.
 
     Attributes
     ----------
@@ -45,8 +47,9 @@ class TemplateEncoder:
 
     Notes
     -----
-    Features are numbered in the order they are first met, token by token and template by template, so it does not matter in which parts
-    the data comes. Encoding takes O(tokens * templates + distinct cells * functions) time, and 4 bytes per feature of a token.
+    Features are numbered in the order they are first met, token by token and template by template, so it does not matter in which
+    parts the data comes. Encoding takes O(tokens * templates + distinct cells * functions) time, 4 bytes per feature of a token
+    and, while it lasts, 4 per token for each kind of value that templates look at.
 
     Examples
     --------
@@ -64,14 +67,12 @@ class TemplateEncoder:
         min_count: int = 1,
         hash_bits: int | None = None,
     ):
-        for name, value, least, most in (("min_count", min_count, 1, None), ("hash_bits", hash_bits, 1, 30)):
-            if name == "hash_bits" and value is None:
-                continue
-            if not isinstance(value, int) or isinstance(value, bool) or value < least or (most is not None and value > most):
-                ends = f"{most}]" if most else "inf)"
-                raise ValueError(f"The {name!r} parameter of TemplateEncoder must be an int in the range [{least}, {ends}. Got {value!r} instead.")
+        for name, value, most in (("min_count", min_count, LARGEST), ("hash_bits", 1 if hash_bits is None else hash_bits, 30)):
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+                allowed = f"an int in the range [1, {most}]"
+                raise ValueError(f"The {name!r} parameter of TemplateEncoder must be {allowed}. Got {value!r} instead.")
         if hash_bits is not None and min_count > 1:
-            raise ValueError("The 'min_count' parameter of TemplateEncoder needs a vocabulary to count in; it cannot go with 'hash_bits'.")
+            raise ValueError("The 'min_count' parameter of TemplateEncoder needs a vocabulary; it cannot go with 'hash_bits'.")
         self.templates, self.columns, self.has_transitions = read_templates(templates, columns)
         self.min_count, self.hash_bits = min_count, hash_bits
         self._program, self._sources, self._groups = compile_templates(self.templates)
@@ -107,6 +108,8 @@ class TemplateEncoder:
         self._forget()
         counts = np.zeros(0, np.int64)
         for part in data if isinstance(data, Iterator) else [data]:
+            if isinstance(data, Iterator) and not isinstance(part, Columns):
+                raise TypeError(f"An iterator must give Columns, not {type(part).__name__}; make a list of sentences.")
             rows = self._encode(part, grow=True)
             if self.min_count > 1:
                 counts = np.bincount(rows.index, minlength=self.n_features) + np.pad(counts, (0, self.n_features - len(counts)))
@@ -135,7 +138,9 @@ class TemplateEncoder:
     def extend(self, data: Data) -> Binary:
         """Feature rows of more training data; features that are new enter the vocabulary."""
         if self.min_count > 1:
-            raise ValueError("extend cannot count what is still to come: it needs min_count=1. Use fit with an iterator, then transform.")
+            raise ValueError(
+                "extend cannot count what is still to come: it needs min_count=1. Call fit with an iterator instead."
+            )
         self._fitted = True
         return self._encode(data, grow=True)
 
@@ -171,12 +176,12 @@ class TemplateEncoder:
                 if column >= columns.n_columns:
                     called = f" ({self.columns[column]!r})" if template.literals is None else ""
                     raise ValueError(
-                        f"{columns.name}: the template {template.text!r} refers to column {column}{called}, but there are {columns.n_columns} "
-                        "columns. Columns are counted from 0."
+                        f"{columns.name}: the template {template.text!r} refers to column {column}{called}, but there are "
+                        f"{columns.n_columns} columns, counted from 0."
                     )
 
     def _cut(self, counts: np.ndarray) -> np.ndarray:
-        """Forget rare features, and values that no other feature has; returns the new numbers of the old features, -1 for none."""
+        """Forget rare features, and values that only they have; returns the new numbers of the old features, -1 for none."""
         kept = np.flatnonzero(counts >= self.min_count)
         renumber = np.full(len(counts), -1, np.int32)
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
@@ -219,7 +224,8 @@ class TemplateEncoder:
         texts = [template.text for template in self.templates]
         if self.has_transitions and any(template.literals is not None for template in self.templates):
             texts.append("B")
-        model = {"templates": texts, "columns": self.columns, "min_count": self.min_count, "hash_bits": self.hash_bits, "fitted": self._fitted}
+        model = {"templates": texts, "columns": self.columns, "min_count": self.min_count, "hash_bits": self.hash_bits}
+        model["fitted"] = self._fitted
         if self.hash_bits is not None:
             return model, {}
         encoded = [value.encode("utf-8", "surrogatepass") for value in self._names_of_values()]
@@ -232,8 +238,9 @@ class TemplateEncoder:
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TemplateEncoder:
         """The encoder that `to_state` described. Nothing is taken on trust: what does not fit together is a ValueError."""
-        for key, kinds in (("templates", list), ("columns", list), ("min_count", int), ("hash_bits", int | None), ("fitted", bool)):
-            if not isinstance(model.get(key), kinds):
+        kinds = {"templates": list, "columns": list, "min_count": int, "hash_bits": int | None, "fitted": bool}
+        for key, kind in kinds.items():
+            if not isinstance(model.get(key), kind):
                 raise ValueError(f"{key!r} of the templates is {str(model.get(key))[:40]}")
         try:
             encoder = cls(model["templates"], model["columns"], min_count=model["min_count"], hash_bits=model["hash_bits"])
@@ -245,9 +252,11 @@ class TemplateEncoder:
         arity = encoder._program.arity
         if keys is None or keys.dtype != np.int32 or keys.ndim != 2 or keys.shape[1] != 1 + arity.max(initial=0):
             raise ValueError("the features of the templates are missing or have a wrong shape")
-        if text is None or text.dtype != np.uint8 or text.ndim != 1 or ends is None or ends.dtype != np.int64 or ends.ndim != 1 or not ends.size:
+        if text is None or text.dtype != np.uint8 or text.ndim != 1:
             raise ValueError("the values of the templates are missing or have a wrong shape")
-        if ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
+        if ends is None or ends.dtype != np.int64 or ends.ndim != 1 or not ends.size:
+            raise ValueError("the offsets of the values of the templates are missing or have a wrong shape")
+        if ends[0] != 0 or ends[-1] != text.size or (ends[1:] < ends[:-1]).any():
             raise ValueError("the offsets of the values of the templates are not in order")
         raw, edges = text.tobytes(), ends.tolist()
         strings = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges[:-1], edges[1:], strict=True)]

@@ -112,12 +112,24 @@ def whole_row(w, r, width, n):
 
 @emit.implements(Binary)
 def _(rows, r, w, width, out):
-    for k in range(rows.ptr[r], rows.ptr[r + 1]):
-        if k + AHEAD < rows.index.size:
-            expect_row(w, np.int64(rows.index[k + AHEAD]), width)
-        score = whole_row(w, np.int64(rows.index[k]), width, len(out))
+    n, k, end = len(out), rows.ptr[r], rows.ptr[r + 1]
+    while k + 4 <= end:  # four rows of weights for one pass over `out`
+        if k + AHEAD + 4 <= rows.index.size:
+            for ahead in range(k + AHEAD, k + AHEAD + 4):
+                expect_row(w, np.int64(rows.index[ahead]), width)
+        a, b = np.int64(rows.index[k]), np.int64(rows.index[k + 1])
+        c, d = np.int64(rows.index[k + 2]), np.int64(rows.index[k + 3])
+        m = n if max(max(a, b), max(c, d)) * width + n <= w.size else width
+        p, q = w[a * width : a * width + m], w[b * width : b * width + m]
+        x, y = w[c * width : c * width + m], w[d * width : d * width + m]
+        for j in range(m):
+            out[j] += (p[j] + q[j]) + (x[j] + y[j])
+        k += 4
+    while k < end:
+        score = whole_row(w, np.int64(rows.index[k]), width, n)
         for j in range(len(score)):
             out[j] += score[j]
+        k += 1
 
 
 @emit.implements(Sparse)

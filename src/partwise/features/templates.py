@@ -13,12 +13,13 @@ A template says which cells around a token make a feature. In our notation colum
 ``bias``                            always there
 =================================  =====================================================================================
 
-Functions can be nested, ``suffix3(lower(w[0]))``. A test that fails, and a cell outside the sentence, give no feature. Template files of
-CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as in CRF++, cells outside the sentence are ``_B-1``, ``_B+1``
-and so on. A file holds one template a line, of either kind; lines that start with ``#`` are comments.
+Functions can be nested, ``suffix3(lower(w[0]))``. A test that fails, and a cell outside the sentence, give no feature. Template
+files of CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as in CRF++, cells outside the sentence are
+``_B-1``, ``_B+1`` and so on, and templates that differ only in what their ``%x`` point at share their features (a bag of words).
+A file holds one template a line, of either kind; lines that start with ``#`` are comments.
 
-No string is built per token. Columns come as integers (`partwise.features.columns`); functions are applied to the distinct cells of a
-column; a template's features are rows of integers in an exact hash table (`partwise.features.vocabulary`).
+No string is built per token. Columns come as integers (`partwise.features.columns`); functions are applied to the distinct cells
+of a column; a template's features are rows of integers in an exact hash table (`partwise.features.vocabulary`).
 """
 
 from __future__ import annotations
@@ -89,6 +90,8 @@ SETS = {"chunking": (CHUNKING, ("w", "pos")), "words": (WORDS, ("w",)), "ner": (
 # ---------------------------------------------------------------------------------------------------------------------
 
 TESTS = ("match", "search", "fullmatch")
+FUNCTIONS = "lower, prefix<n>, suffix<n>, shape, short_shape, match, search, fullmatch"
+NAME = r"[^\W\d][\w.-]*"
 START, END = ((-1, (("start", None),)), (-1, (("end", None),)))
 POSITIONS = {"__BOS__": START, "__EOS__": END}
 Source = tuple[int, tuple[tuple[str, Any], ...]]  #: a column, and the functions applied to its cells, in that order
@@ -147,12 +150,14 @@ def _parse_crfpp(text: str, place: str) -> Template | None:
     pieces = re.split(r"%x\[\s*([-+]?\d+)\s*,\s*(\d+)\s*\]", text)
     literals, rows, numbers = pieces[0::3], pieces[1::3], pieces[2::3]
     if any("%" in literal for literal in literals):
-        raise ValueError(f"{place}: cannot read {text!r}: a % must begin %x[row,column]. (For regular expressions write match('...', w[0]).)")
+        raise ValueError(
+            f"{place}: cannot read {text!r}: a % must begin %x[row,column]. (For regular expressions write match('...', w[0]).)"
+        )
     if text[0] == "B":
         if rows:
             raise ValueError(
-                f"{place}: {text!r} asks for features of two labels and a cell, which are not supported: transitions have one weight per pair of "
-                "labels. Write B alone for those, and U... for features of a cell."
+                f"{place}: {text!r} asks for features of two labels and a cell, which are not supported: transitions have one "
+                "weight per pair of labels. Write B alone for those, and U... for features of a cell."
             )
         return None
     if text[0] != "U":
@@ -202,16 +207,15 @@ class _Parser:
         return Template("|".join(text for text, _ in parts), tuple(atom for _, atom in parts), None)
 
     def atom(self) -> tuple[str, Atom]:
-        name = self.need(r"[^\W\d][\w.-]*", "a column or a function")
+        name = self.need(NAME, "a column or a function")
         if self.take(r"\("):
             return self.function(name)
         if name in POSITIONS:
             return name, Atom(POSITIONS[name], 0)
         if name not in self.columns:
-            self.at = self.text.find(name)
             raise ValueError(
                 f"{self.place}: the template {self.text!r} refers to a column {name!r}, which is not there. The columns are: "
-                f"{', '.join(self.columns) or 'none'}. Functions are: lower, prefix<n>, suffix<n>, shape, short_shape, {', '.join(TESTS)}."
+                f"{', '.join(self.columns) or 'none'}. Functions are: {FUNCTIONS}."
             )
         offset = 0
         if self.take(r"\["):
@@ -237,8 +241,9 @@ class _Parser:
             self.need(",", "','")
             shown += ","
         elif name not in ("lower", "shape", "short_shape"):
-            self.at -= 1
-            raise self.refuse("'|' or the end" if name in self.columns else f"lower, prefix<n>, suffix<n>, shape, short_shape, {', '.join(TESTS)} before")
+            raise ValueError(
+                f"{self.place}: cannot read {self.text!r}: there is no function {name!r}. Functions are: {FUNCTIONS}."
+            )
         self.depth += 1
         if self.depth > DEEPEST:
             raise self.refuse(f"at most {DEEPEST} functions")
@@ -250,8 +255,10 @@ class _Parser:
         return f"{name}({shown}{text})", Atom((column, (*functions, (affix[1] if affix else name, argument))), offset)
 
 
-def read_templates(templates: str | os.PathLike[str] | Iterable[str], columns: Sequence[str] | None) -> tuple[list[Template], list[str], bool]:
-    """Templates, names of columns, and whether there are transitions (CRF++ has none without a ``B``), from a set, a file or a list."""
+def read_templates(
+    templates: str | os.PathLike[str] | Iterable[str], columns: Sequence[str] | None
+) -> tuple[list[Template], list[str], bool]:
+    """Templates, names of columns, and whether there are transitions (in CRF++: only with a ``B``); from a set, file or list."""
     names = list(columns) if columns is not None else ["w", "pos"]
     if isinstance(templates, str) and templates in SETS:
         lines, standard = SETS[templates]
@@ -260,7 +267,7 @@ def read_templates(templates: str | os.PathLike[str] | Iterable[str], columns: S
     elif isinstance(templates, str | os.PathLike):
         path = os.fspath(templates)
         if not os.path.isfile(path):
-            raise FileNotFoundError(f"{path!r} is neither a file of templates nor one of the ready-made sets: {', '.join(sorted(SETS))}.")
+            raise FileNotFoundError(f"{path!r} is neither a file of templates nor a ready-made set: {', '.join(sorted(SETS))}.")
         with open(path, encoding="utf-8-sig") as file:
             try:
                 placed = [(f"{path}, line {k}", line.strip()) for k, line in enumerate(file, 1)]
@@ -271,8 +278,10 @@ def read_templates(templates: str | os.PathLike[str] | Iterable[str], columns: S
         for place, line in placed:
             if not isinstance(line, str):
                 raise TypeError(f"{place}: must be a string. Got {line!r} ({type(line).__name__}) instead.")
-    if len(set(names)) != len(names) or not all(isinstance(name, str) and re.fullmatch(r"[^\W\d][\w.-]*", name) for name in names):
-        raise ValueError(f"The 'columns' parameter must be a list of distinct names: letters, digits, _, - and dots. Got {names!r} instead.")
+    if len(set(names)) != len(names) or not all(isinstance(name, str) and re.fullmatch(NAME, name) for name in names):
+        raise ValueError(
+            f"The 'columns' parameter must be a list of distinct names, such as ['w', 'pos']. Got {names!r} instead."
+        )
     placed = [(place, line) for place, line in placed if line.strip() and not line.lstrip().startswith("#")]
     parsed = [parse_template(line, names, place) for place, line in placed]
     found = list(dict.fromkeys(template for template in parsed if template is not None))  # twice the same is once

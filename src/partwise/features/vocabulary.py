@@ -1,15 +1,15 @@
 """From template values to feature numbers, in integers: an exact hash table in compiled code.
 
-A feature is a row of small integers, its *key*: the template, then the codes of the values the template found. Keys are kept as they
-are, so two features never fall together, whatever their hashes do; features are numbered in the order they are first met::
+A feature is a row of small integers, its *key*: the template, then the codes of the values the template found. Keys are kept as
+they are, so two features never fall together, whatever their hashes do; features are numbered in the order they are first met::
 
     number(key):    slot = hash(key) mod slots
                     while slot is taken:  if its tag is hash(key)'s and keys[its number] == key: return its number;  slot += 1
                     if growing: put key in as the next number
 
-A token and a template take O(1) expected time; a feature takes 4 (1 + values) bytes for its key and 16 to 32 for its slots. The alternative that
-keeps no keys at all is `hash_rows`: the number *is* the hash, modulo a fixed size (Weinberger et al. 2009, "Feature hashing for
-large scale multitask learning", ICML).
+A token and a template take O(1) expected time; a feature takes 4 (1 + values) bytes for its key and 16 to 32 for its slots. The
+alternative that keeps no keys at all is `hash_rows`: the number *is* the hash, modulo a fixed size (Weinberger et al. 2009,
+"Feature hashing for large scale multitask learning", ICML).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Program(NamedTuple):
     ptr: np.ndarray  #: (templates + 1,) int64: which atoms are a template's
     row: np.ndarray  #: (atoms,) int64: which row of values
     offset: np.ndarray  #: (atoms,) int64
-    padded: np.ndarray  #: (templates,) uint8: a boundary symbol stands outside the sentence; else nothing does, and nothing comes of it
+    padded: np.ndarray  #: (templates,) uint8: whether there are symbols outside the sentence, or no values
     arity: np.ndarray  #: (groups,) int64: values in a key
     repeats: bool  #: whether two templates may find the same feature at the same token
 
@@ -82,7 +82,9 @@ class FeatureVocabulary:
             if put_all(self.keys, self.n, self.slots, arity) != self.n:
                 raise ValueError("a feature occurs twice")
 
-    def number(self, values: np.ndarray, starts: np.ndarray, program: Program, boundary: Boundary, grow: bool) -> tuple[np.ndarray, np.ndarray]:
+    def number(
+        self, values: np.ndarray, starts: np.ndarray, program: Program, boundary: Boundary, grow: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Offsets and features of every token's row.
 
         Parameters
@@ -98,13 +100,13 @@ class FeatureVocabulary:
         n_tokens, n_templates = values.shape[1], len(program.group)
         ptr = np.zeros(n_tokens + 1, np.int64)
         index = np.empty(n_tokens * n_templates, np.int32)  # the most there can be; what is not touched takes no memory
-        scratch = np.empty((BLOCK * n_templates, self.keys.shape[1]), np.int32)
+        sought = np.empty((BLOCK * n_templates, self.keys.shape[1]), np.int32)
         hashes = np.empty(BLOCK * n_templates, np.uint64)
         state = np.array([0, 0, 0, self.n], np.int64)
         if grow and len(self.keys) - self.n < BLOCK * n_templates:
             self._reserve(max(2 * self.n, n_tokens // 2) + BLOCK * n_templates, program.arity)
         with np.errstate(over="ignore"):
-            while number_rows(values, starts, program, boundary, self.keys, self.slots, grow, ptr, index, scratch, hashes, state):
+            while number_rows(values, starts, program, boundary, self.keys, self.slots, grow, ptr, index, sought, hashes, state):
                 self.n = int(state[3])
                 self._reserve(2 * self.n + BLOCK * n_templates, program.arity)
         self.n = int(state[3])
@@ -126,14 +128,16 @@ def hash_rows(
     """
     ptr = np.zeros(values.shape[1] + 1, np.int64)
     index = np.empty(values.shape[1] * len(program.group), np.int32)
-    key = np.empty(1 + int(program.arity.max(initial=0)), np.int32)
+    key = np.empty((1, 1 + int(program.arity.max(initial=0))), np.int32)
+    mask = np.uint64((1 << bits) - 1)
     with np.errstate(over="ignore"):
-        n = hash_tokens(values, starts, program, boundary, value_hashes, group_hashes, np.uint64((1 << bits) - 1), ptr, index, key)
+        n = hash_tokens(values, starts, program, boundary, value_hashes, group_hashes, mask, ptr, index, key)
     return ptr, index[:n]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Compiled loops
+# Compiled loops. Helpers are given rows by number, not as views, and return early instead of breaking out of loops: otherwise
+# numba counts references to arrays inside the loops, which takes longer than the work (0.30 s instead of 0.07 s for CoNLL-2000).
 # ---------------------------------------------------------------------------------------------------------------------
 
 BLOCK = 8  # tokens whose slots are asked for before the first of them is looked up
@@ -155,52 +159,61 @@ def tagged(h, number):
 
 
 @helper
-def hash_key(key, length):
-    h = SEED
-    for k in range(length):
-        h = spread(h ^ np.uint64(key[k]))
-    return h
+def read_key(values, program, boundary, template, t, first, last, keys, k):
+    """Write the key that a template finds at token t of the sentence [first, last) into row k of `keys`; returns its hash.
 
-
-@helper
-def is_key(a, b, length):
-    for k in range(length):
-        if a[k] != b[k]:
-            return False
-    return True
-
-
-@helper
-def read_key(values, program, boundary, template, t, first, last, key):
-    """Write the key that a template finds at token t of the sentence [first, last); returns whether it finds one."""
-    key[0] = program.group[template]
-    start = program.ptr[template]
-    for a in range(start, program.ptr[template + 1]):
+    If there is no key, because a value is missing, the row begins with -1.
+    """
+    h = spread(SEED ^ np.uint64(program.group[template]))
+    keys[k, 0] = -1
+    begin = program.ptr[template]
+    for a in range(begin, program.ptr[template + 1]):
         p = t + program.offset[a]
         if first <= p < last:
             code = values[program.row[a], p]
         elif program.padded[template] == 0:
-            return False
+            return h
         elif p < first:
             code = boundary.before[first - p - 1]
         else:
             code = boundary.after[p - last]
         if code < 0:
+            return h
+        keys[k, 1 + a - begin] = code
+        h = spread(h ^ np.uint64(code))
+    keys[k, 0] = program.group[template]
+    return h
+
+
+@helper
+def hash_key(keys, k, length):
+    """The same hash, of a key that is there."""
+    h = SEED
+    for j in range(length):
+        h = spread(h ^ np.uint64(keys[k, j]))
+    return h
+
+
+@helper
+def is_key(keys, number, sought, k, length):
+    for j in range(length):
+        if keys[number, j] != sought[k, j]:
             return False
-        key[1 + a - start] = code
     return True
 
 
 @helper
-def find(keys, slots, key, length, h):
-    """The slot that holds `key`, or the free one where it belongs."""
+def find(keys, slots, sought, k, length, h):
+    """The slot that holds the key in row k of `sought`, or the free one where it belongs."""
     slot = np.int64(h & np.uint64(slots.size - 1))
-    while slots[slot] != EMPTY:
-        number = slots[slot] & 0xFFFFFFFF
-        if slots[slot] == tagged(h, number) and is_key(keys[number], key, length):
-            break
+    while True:
+        held = slots[slot]
+        if held == EMPTY:
+            return slot
+        number = held & 0xFFFFFFFF
+        if held == tagged(h, number) and is_key(keys, number, sought, k, length):
+            return slot
         slot = (slot + 1) & (slots.size - 1)
-    return slot
 
 
 @helper
@@ -216,8 +229,8 @@ def put_all(keys, n, slots, arity):
     """Put keys 0..n-1 into empty slots; returns the number of the first that is there already, or n."""
     for number in range(n):
         length = 1 + arity[keys[number, 0]]
-        h = hash_key(keys[number], length)
-        slot = find(keys, slots, keys[number], length, h)
+        h = hash_key(keys, number, length)
+        slot = find(keys, slots, keys, number, length, h)
         if slots[slot] != EMPTY:
             return number
         slots[slot] = tagged(h, number)
@@ -225,8 +238,11 @@ def put_all(keys, n, slots, arity):
 
 
 @entry
-def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index, scratch, hashes, state):
-    """Number the features of all tokens from where `state` says (sentence, token, entries, features); whether it stopped for want of room.
+def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index, sought, hashes, state):
+    """Number the features of all tokens from where `state` says; returns whether it stopped for want of room.
+
+    state : sentence, token, entries, features
+    sought, hashes : scratch memory, one row per template for a block of tokens
 
     Slots lie all over memory: those of a block of tokens are asked for together, so that they arrive together.
     """
@@ -240,34 +256,31 @@ def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index
             if grow and size + (stop - t) * n_templates > keys.shape[0]:
                 full = True
                 break
-            m = 0
-            for u in range(t, stop):
-                for template in range(n_templates):
-                    if read_key(values, program, boundary, template, u, first, last, scratch[m]):
-                        hashes[m] = hash_key(scratch[m], 1 + program.arity[scratch[m, 0]])
-                        request(slots, np.int64(hashes[m] & np.uint64(slots.size - 1)))
-                        m += 1
-                ptr[u + 1] = m  # for now: where the block's keys of this token end
+            for template in range(n_templates):
+                for u in range(t, stop):
+                    k = (u - t) * n_templates + template
+                    hashes[k] = read_key(values, program, boundary, template, u, first, last, sought, k)
+                    if sought[k, 0] >= 0:
+                        request(slots, np.int64(hashes[k] & np.uint64(slots.size - 1)))
             k = 0
             for u in range(t, stop):
-                begin, end = n, ptr[u + 1]
-                while k < end:
-                    slot = find(keys, slots, scratch[k], 1 + program.arity[scratch[k, 0]], hashes[k])
-                    if slots[slot] != EMPTY:
-                        number = slots[slot] & 0xFFFFFFFF
-                    elif grow:
-                        number = size
-                        for j in range(1 + program.arity[scratch[k, 0]]):
-                            keys[number, j] = scratch[k, j]
-                        for j in range(1 + program.arity[scratch[k, 0]], keys.shape[1]):
-                            keys[number, j] = -1
-                        slots[slot] = tagged(hashes[k], number)
-                        size += 1
-                    else:
+                begin = n
+                for template in range(n_templates):
+                    if sought[k, 0] >= 0:
+                        length = 1 + program.ptr[template + 1] - program.ptr[template]
+                        slot = find(keys, slots, sought, k, length, hashes[k])
                         number = np.int64(-1)
-                    if number >= 0 and not (program.repeats and is_among(index, begin, n, number)):
-                        index[n] = number
-                        n += 1
+                        if slots[slot] != EMPTY:
+                            number = slots[slot] & 0xFFFFFFFF
+                        elif grow:
+                            number = size
+                            for j in range(keys.shape[1]):
+                                keys[number, j] = sought[k, j] if j < length else -1
+                            slots[slot] = tagged(hashes[k], number)
+                            size += 1
+                        if number >= 0 and not (program.repeats and is_among(index, begin, n, number)):
+                            index[n] = number
+                            n += 1
                     k += 1
                 ptr[u + 1] = n
             t = stop
@@ -301,10 +314,11 @@ def hash_tokens(values, starts, program, boundary, value_hashes, group_hashes, m
         for t in range(first, last):
             begin = n
             for template in range(program.group.size):
-                if read_key(values, program, boundary, template, t, first, last, key):
-                    h = group_hashes[key[0]]
-                    for k in range(1, 1 + program.arity[key[0]]):
-                        h = spread(h ^ value_hashes[key[k]])
+                read_key(values, program, boundary, template, t, first, last, key, 0)
+                if key[0, 0] >= 0:
+                    h = group_hashes[key[0, 0]]
+                    for k in range(1, 1 + program.arity[key[0, 0]]):
+                        h = spread(h ^ value_hashes[key[0, k]])
                     feature = np.int64(spread(h) & mask)
                     if not is_among(index, begin, n, feature):
                         index[n] = feature

@@ -70,7 +70,7 @@ from partwise.solvers.weights import SUM, averaged, count_step, current, make_we
 
 INEXACT = 0.1  # SMO stops when it has removed this much of an example's violation: the next visit starts from a better w anyway
 LONGEST_REST = 8  # full passes
-PAYS = 0.3  # cached passes go on while a visit gains this much of what a visit with the oracle gained
+PAYS = 0.4  # cached passes go on while their visits gain this much of what visits with the oracle gained
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
@@ -251,8 +251,6 @@ class SDMState(DualState):
     rest: np.ndarray | None = None
     calm: np.ndarray | None = None
     seen: float = 0.0  #: sum of the gaps in the last full pass
-    pause: int = 0  #: epochs to come without cached passes
-    patience: int = 0  #: how long the last such pause was
 
 
 @dataclass(frozen=True)
@@ -313,12 +311,7 @@ class SDM(Solver):
         state.oracle_calls += visits
         seen, loss, w = float(state.gaps.sum()), float(task.C @ state.losses), state.weights.v
         enough, small = PAYS * gained / max(visits, 1), SMALL * seen / task.n
-        if state.pause > 0:
-            state.pause -= 1
-        elif self.cached_passes_over(task, state, task.order(state.epochs), enough, small):
-            state.patience = 0
-        else:  # where the oracle is cheap they may not pay at all: try again later, and later still
-            state.pause = state.patience = min(2 * state.patience + 1, LONGEST_REST)
+        self.cached_passes_over(task, state, task.order(state.epochs), enough, small)
         # each example's gap was seen just before it was closed: what is left is about what the next pass would see
         estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
         state.seen = seen
@@ -329,25 +322,22 @@ class SDM(Solver):
         """Scratch memory for the largest S_i and one more output."""
         return make_block(int(state.sets.size.max()) + 1, len(state.work.y))
 
-    def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> bool:
-        """Passes without the oracle, while a visit gains `enough`; returns whether the first one did.
-
-        Examples whose gap is `small` leave.
-        """
+    def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> None:
+        """Passes without the oracle, while a visit gains `enough`; examples whose gap is `small` leave."""
         block = self.block(state)
-        for k in range(self.cached_passes):
+        for _ in range(self.cached_passes):
             order, gain = order[state.sets.size[order] > 1], 0.0
             busy = np.zeros(len(order), np.bool_)
-            for first in range(0, len(order), SLICE):
-                some = slice(first, first + SLICE)
+            step = min(max(len(order) // 8, 256), SLICE)  # an eighth can tell: with a cheap oracle they may not pay
+            for first in range(0, len(order), step):
+                some = slice(first, first + step)
                 gain += cached_pass(
                     task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second,
                     small, busy[some],
                 )  # fmt: skip
-            if gain < enough * len(order) or not busy.any():
-                return k > 0 or gain >= enough * len(order)
+                if gain < enough * min(first + step, len(order)):
+                    return
             order = order[busy]
-        return True
 
     def retarget(self, task: Task, state: SDMState) -> None:
         """Go on after the targets of the task's problem have changed (CCCP): the multipliers stay, w and the products follow."""

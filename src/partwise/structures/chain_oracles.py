@@ -20,6 +20,12 @@ SMALLEST = 1e-200
 
 
 @helper
+def larger(a, b):
+    """max(a, b), as one instruction where numba's takes care of NaN."""
+    return a if a > b else b
+
+
+@helper
 def max_sums(a, matrix, n, R, out):
     """out[c] = max(out[c], max_{k < n} a[k] + matrix[k, c]): a vector times a matrix in the semiring (max, +).
 
@@ -30,19 +36,13 @@ def max_sums(a, matrix, n, R, out):
         a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
         m0, m1, m2, m3 = row(matrix, k, R), row(matrix, k + 1, R), row(matrix, k + 2, R), row(matrix, k + 3, R)
         for c in range(R):
-            u, v = a0 + m0[c], a1 + m1[c]
-            u = u if u > v else v
-            v = a2 + m2[c]
-            u = u if u > v else v
-            v = a3 + m3[c]
-            u = u if u > v else v
-            out[c] = u if u > out[c] else out[c]
+            u = larger(larger(a0 + m0[c], a1 + m1[c]), larger(a2 + m2[c], a3 + m3[c]))
+            out[c] = larger(out[c], u)
         k += 4
     while k < n:
         a0, m0 = a[k], row(matrix, k, R)
         for c in range(R):
-            u = a0 + m0[c]
-            out[c] = u if u > out[c] else out[c]
+            out[c] = larger(out[c], a0 + m0[c])
         k += 1
 
 
@@ -64,10 +64,13 @@ def sum_products(a, matrix, n, R, out):
 
 
 @helper
-def gather(values, h, kept, n, out):
-    """out[k] = values[k * kept + h]: the states that forget their oldest symbol into the same history h."""
-    for k in range(n):
+def gathered(values, h, kept, out):
+    """values[k * kept + h] for all k: the states that forget their oldest symbol into the same history h."""
+    if kept == 1:
+        return values
+    for k in range(len(values) // kept):
         out[k] = values[k * kept + h]
+    return out
 
 
 @kernels.best.implements(ChainProblem)
@@ -78,22 +81,23 @@ def best(problem, i, theta, y):
         return 0.0
     H, S = L + 1, n_states(problem)
     kept, R = S // H, padded_width(L, theta.itemsize)
-    move = np.full(S * R, -np.inf, theta.dtype)  # [history kept, symbol forgotten, label]
+    move = np.empty(S * R, theta.dtype)  # [history kept, symbol forgotten, label]
+    fill(move, -np.inf)
     for s in range(S):
-        out, scores = row(move, s % kept * H + s // kept, R), row(theta, T + s, L)
-        for c in range(L):
-            out[c] = scores[c]
-    alpha = np.full((T, S), -np.inf, theta.dtype)  # best prefix ending in state s at t
+        copy(row(theta, T + s, L), row(move, s % kept * H + s // kept, R))
+    alpha = np.empty((T, S), theta.dtype)  # best prefix ending in state s at t
+    fill(alpha.reshape(T * S), -np.inf)
     out, scores, leave = row(alpha[0], kept - 1, H), row(theta, 0, L), row(theta, T + S - 1, L)
     for c in range(L):
         out[c] = leave[c] + scores[c]
-    coming, highest = np.empty(H, theta.dtype), np.empty(R, theta.dtype)
+    arrival = np.empty((T, kept * R), theta.dtype)  # the same without the last node: what the way back looks for
+    coming = np.empty(H, theta.dtype)
     for t in range(1, T):
         scores = row(theta, t, L)
         for h in range(kept):
-            gather(alpha[t - 1], h, kept, H, coming)
+            highest = row(arrival[t], h, R)
             fill(highest, -np.inf)
-            max_sums(coming, row(move, h, H * R), H, R, highest)
+            max_sums(gathered(alpha[t - 1], h, kept, coming), row(move, h, H * R), H, R, highest)
             out = row(alpha[t], h, H)
             for c in range(L):
                 out[c] = highest[c] + scores[c]
@@ -106,13 +110,11 @@ def best(problem, i, theta, y):
     for t in range(T - 1, 0, -1):
         h, c = s // H, s % H
         y[t] = c
-        before, column = alpha[t - 1], move[h * H * R + c :]
-        at, top = 0, -np.inf
-        for k in range(H):
-            v = before[k * kept + h] + column[k * R]
-            if v > top:
-                at, top = k, v
-        s = at * kept + h if top > -np.inf else 0
+        before, column, value_here = alpha[t - 1], move[h * H * R + c :], arrival[t, h * R + c]
+        k = 0
+        while k < H - 1 and before[k * kept + h] + column[k * R] < value_here:
+            k += 1
+        s = k * kept + h if value_here > -np.inf else 0
     y[0] = s % H
     return value
 
@@ -244,13 +246,11 @@ def expected_scaled(L, T, S, theta, parts):
         exponentials(row(theta, t, L), node_high, emission)
         for h in range(kept):
             copy(emission, row(ahead[h], t, R))
-            if t > 0:
-                gather(alpha[t - 1], h, kept, H, coming)
-            else:
-                fill(coming, 0.0)
-                coming[L] = 1.0 if h == kept - 1 else 0.0
             fill(sums, 0.0)
-            sum_products(coming, row(move, h, H * R), H, R, sums)
+            if t > 0:
+                sum_products(gathered(alpha[t - 1], h, kept, coming), row(move, h, H * R), H, R, sums)
+            elif h == kept - 1:
+                copy(row(move, S - 1, R), sums)
             out = row(alpha[t], h, H)
             for c in range(L):
                 out[c] = sums[c] * emission[c]
