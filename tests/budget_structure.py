@@ -83,7 +83,8 @@ def value_of(problem, i, theta, y):
 def cost(problem, i, y):
     wrong = 0.0
     for j in range(len(y)):
-        wrong += float(y[j] != problem.gold[i, j])
+        if y[j] != problem.gold[i, j]:
+            wrong += 1.0
     return wrong
 
 

@@ -157,7 +157,9 @@ def test_a_line_of_ten_megabytes():
     wide = b"x " * 5_000_000
     with pytest.raises(ValueError, match="line 2: expected 2 columns .* got 5000000: '(x ){40}'"):
         read_columns_coded(b"a b\n" + wide)
-    with pytest.raises(ValueError, match="line 2: expected 1000000 columns .* got 2: 'a b'"):  # no room is made for what cannot be
+    with pytest.raises(
+        ValueError, match="line 2: expected 1000000 columns .* got 2: 'a b'"
+    ):  # no room is made for what cannot be
         read_columns_coded(b"x " * 1_000_000 + b"\n" + b"a b\n" * 1_000_000)
 
 

@@ -24,6 +24,7 @@ of a column; a template's features are rows of integers in an exact hash table (
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import re
@@ -53,8 +54,8 @@ WORDS = (  # in the spirit of Ratnaparkhi (1996), "A maximum entropy model for p
     "w[-1]|w[0]",
     "w[0]|w[1]",
     "lower(w[0])",
-    *(f"prefix{n}(w[0])" for n in range(1, 5)),
-    *(f"suffix{n}(w[0])" for n in range(1, 5)),
+    *(f"prefix{n}(w[0])" for n in range(1, 6)),
+    *(f"suffix{n}(w[0])" for n in range(1, 6)),
     "suffix3(w[-1])",
     "suffix3(w[1])",
     "short_shape(w[0])",
@@ -70,13 +71,13 @@ NER = (
     "w[-1]|w[0]",
     "w[0]|w[1]",
     *(f"lower(w[{t}])" for t in range(-1, 2)),
-    *(f"prefix{n}(w[0])" for n in range(1, 5)),
-    *(f"suffix{n}(w[0])" for n in range(1, 5)),
+    *(f"prefix{n}(w[0])" for n in range(1, 6)),
+    *(f"suffix{n}(w[0])" for n in range(1, 6)),
     *(f"shape(w[{t}])" for t in range(-1, 2)),
     *(f"short_shape(w[{t}])" for t in range(-2, 3)),
     "short_shape(w[-1])|short_shape(w[0])",
     "short_shape(w[0])|short_shape(w[1])",
-    "short_shape(w[-1])|short_shape(w[0])|short_shape(w[1])",
+    *(f"short_shape(w[{t}])|short_shape(w[{t + 1}])|short_shape(w[{t + 2}])" for t in range(-2, 1)),
     "lower(w[-1])|short_shape(w[0])",
     "short_shape(w[0])|lower(w[1])",
     "__BOS__",
@@ -287,7 +288,7 @@ def read_templates(
     found = list(dict.fromkeys(template for template in parsed if template is not None))  # twice the same is once
     if not found:
         raise ValueError(f"There are no templates in {templates!r}.")
-    return found, names, None in parsed or not any(template.literals is not None for template in found)
+    return found, names, None in parsed or any(template.literals is None for template in found)
 
 
 def compile_templates(templates: Sequence[Template]) -> tuple[Program, list[Source], list[Template]]:
@@ -327,6 +328,11 @@ _SHAPES, _RUN = _Shapes(), re.compile(r"(.)\1+", re.DOTALL)
 Cells = list[str | None]
 
 
+@functools.lru_cache(maxsize=1 << 14)  # many words, few shapes
+def _short(shape: str) -> str:
+    return _RUN.sub(r"\1", shape)
+
+
 def _each(function: Callable[[str], str | None]) -> Callable[[Cells], Cells]:
     return lambda cells: [None if cell is None else function(cell) for cell in cells]
 
@@ -342,6 +348,6 @@ def make_function(name: str, argument: Any) -> Callable[[Cells], Cells]:
     if name == "shape":
         return _each(lambda cell: cell.translate(_SHAPES))
     if name == "short_shape":
-        return _each(lambda cell: _RUN.sub(r"\1", cell.translate(_SHAPES)))
+        return _each(lambda cell: _short(cell.translate(_SHAPES)))
     test = getattr(re.compile(argument), name)
     return _each(lambda cell: "" if test(cell) else None)

@@ -189,7 +189,7 @@ def run(
                     best_weights, best_cost, best_epoch = weights, record.validation, state.epochs
             history.append(record)
             asked = [c(record.with_weights(lambda: solver.weights(state))) for c in callbacks]
-            if evaluated_at == state.epochs and last.gap <= tol * abs(last.primal):
+            if tol > 0 and evaluated_at == state.epochs and last.gap <= tol * abs(last.primal):
                 status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
                 break
             if progress.loss == 0.0 and math.isnan(progress.estimate):
@@ -216,7 +216,7 @@ def run(
             if best_weights is None:
                 last = solver.bounds(task, state)
                 w = solver.weights(state)  # bounds may have found which of its iterates is best
-                if last.gap <= tol * abs(last.primal):
+                if tol > 0 and last.gap <= tol * abs(last.primal):
                     status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
             else:
                 last = objective(task.problem, task.loss, task.C, w, task.n_jobs)
