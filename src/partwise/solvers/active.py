@@ -228,16 +228,19 @@ def drop_inactive(sets, i):
 
 
 @helper
-def gather(sets, i, length, records, ys):
-    """Copy S_i, its records and its outputs, in the order of its list; returns |S_i|."""
-    n, record = 0, sets.head[i]
+def gather(head, following, start, outputs, i, length, records, ys):
+    """Copy S_i, its records and its outputs, in the order of its list; returns |S_i|.
+
+    Takes the arrays of the sets one by one: taking them out of the tuple counts references, which a loop should do once, not
+    in every visit.
+    """
+    n, record = 0, head[i]
     while record >= 0:
         records[n] = record
-        start = sets.start[record]
         for j in range(length):
-            ys[n, j] = sets.outputs[start + j]
+            ys[n, j] = outputs[start[record] + j]
         n += 1
-        record = sets.next[record]
+        record = following[record]
     return n
 
 
@@ -264,9 +267,10 @@ def start_at_targets(problem, sets, C):
 @entry
 def refresh_products(problem, sets, records, ys, values, scratch, second):
     """Compute all products again. Scratch: `records`, `ys` and `values` for the largest S_i, and two cleared Accumulators."""
-    for i in range(len(sets.head)):
+    head, following, start, outputs = sets.head, sets.next, sets.start, sets.outputs
+    for i in range(len(head)):
         target = kernels.target(problem, i)
-        n = gather(sets, i, len(target), records, ys)
+        n = gather(head, following, start, outputs, i, len(target), records, ys)
         for k in range(n):
             y = ys[k, : len(target)]
             kernels.products(problem, i, target, y, ys[:, : len(target)], k + 1, values, scratch, second)

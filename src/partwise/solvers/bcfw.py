@@ -108,7 +108,7 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
             record = sets.next[record]
         losses += C[i] * value
         gaps += max(gap, 0.0)
-        if gap > C[i] * rounding(weights, abs(reference)):
+        if gap > C[i] * rounding(weights.v, abs(reference)):
             step_towards(problem, i, C[i], y, gap, sets, weights, work)
         step_number += 1.0
         weights.numbers[SUM] += step_number

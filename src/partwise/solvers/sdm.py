@@ -58,7 +58,6 @@ from partwise.solvers.active import (
     gather,
     insert,
     primal_value,
-    products_of,
     refresh_products,
     reserve,
     set_products,
@@ -94,13 +93,13 @@ def make_block(capacity: int, longest: int) -> Block:
 
 
 @helper
-def smo(sets, i, block, n, tau, tiny):
+def smo(products, first, side, slots, g, mass, n, tau, tiny):
     """Move mass between pairs of outputs, steepest first, until no pair promises more than `tau`.
 
-    A step leaves its two outputs with the same gradient: of those that tie, being no more than `tiny` apart, the first is taken,
-    so that rounding does not choose the path.
+    `products` holds K as a square of that `side` from `first` on; output k has row and column slots[k] in it. A step leaves its
+    two outputs with the same gradient: of those that tie, being no more than `tiny` apart, the first is taken, so that rounding
+    does not choose the path.
     """
-    g, mass, slots = block.gradient, block.mass, block.slots
     for _ in range(16 * n * n):  # a bound for the sake of rounding; a handful of steps is usual
         low, high = 0, -1
         for k in range(n):
@@ -111,8 +110,8 @@ def smo(sets, i, block, n, tau, tiny):
         violation = g[high] - g[low]
         if violation <= tau:
             break
-        to, of = products_of(sets, i, block.records[low]), products_of(sets, i, block.records[high])
-        curvature = to[slots[low]] - 2.0 * to[slots[high]] + of[slots[high]]
+        to, of = first + slots[low] * side, first + slots[high] * side
+        curvature = products[to + slots[low]] - 2.0 * products[to + slots[high]] + products[of + slots[high]]
         delta = mass[high]
         if violation < delta * curvature:
             delta = violation / curvature
@@ -121,28 +120,20 @@ def smo(sets, i, block, n, tau, tiny):
             mass[high] = 0.0
         mass[low] += delta
         for k in range(n):
-            g[k] += delta * (to[slots[k]] - of[slots[k]])
+            g[k] += delta * (products[to + slots[k]] - products[of + slots[k]])
 
 
 @helper
-def improve(problem, i, sets, weights, block, n, violation, tiny):
-    """SMO over the n outputs in `block`; moves lambda_i and w, forgets outputs without mass, returns the gain in D."""
+def keep(weight, records, before, gradient, mass, change, n):
+    """Write the mass of the n outputs back; returns the gain in D and whether an output lost all of its mass."""
+    gain, emptied = 0.0, False
     for k in range(n):
-        block.before[k], block.slots[k] = block.gradient[k], sets.slot[block.records[k]]
-    smo(sets, i, block, n, max(INEXACT * violation, tiny), tiny)
-    # D is quadratic, so its gain is minus the change times the mean of the gradients before and after
-    gain = 0.0
-    for k in range(n):
-        record = block.records[k]
-        block.change[k] = block.mass[k] - sets.weight[record]
-        gain -= 0.5 * block.change[k] * (block.before[k] + block.gradient[k])
-        sets.weight[record] = block.mass[k]
-    ys = block.ys[:, : kernels.length(problem, i)]
-    kernels.move_mass(problem, i, ys, block.change, n, 1.0, weights.v)
-    if weights.u.size:
-        kernels.move_mass(problem, i, ys, block.change, n, -weights.numbers[SUM], weights.u)
-    drop_inactive(sets, i)
-    return gain
+        change[k] = mass[k] - weight[records[k]]
+        # D is quadratic, so its gain is minus the change times the mean of the gradients before and after
+        gain -= 0.5 * change[k] * (before[k] + gradient[k])
+        weight[records[k]] = mass[k]
+        emptied = emptied or mass[k] == 0.0
+    return gain, emptied
 
 
 @helper
@@ -157,15 +148,25 @@ def include(problem, i, sets, block, n, y, work, second):
 
 
 @helper
-def rounding(weights, magnitude):
+def move(problem, i, ys, change, n, weights):
+    """w += sum_k change[k] dF(ys[k]), and the same for the average if there is one."""
+    kernels.move_mass(problem, i, ys, change, n, 1.0, weights.v)
+    if weights.u.size:
+        kernels.move_mass(problem, i, ys, change, n, -weights.numbers[SUM], weights.u)
+
+
+@helper
+def rounding(w, magnitude):
     """Differences between scores of this magnitude that mean nothing."""
-    return (1e-12 if weights.v.itemsize == 8 else 1e-5) * (1.0 + magnitude)
+    return (1e-12 if w.itemsize == 8 else 1e-5) * (1.0 + magnitude)
 
 
 @entry
 def full_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, rest, calm):
     """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls."""
-    gain, calls = 0.0, 0
+    head, following, start, outputs, slot, weight = sets.head, sets.next, sets.start, sets.outputs, sets.slot, sets.weight
+    records, slots, all_ys, gradient, before, mass, change = block
+    gained, calls = 0.0, 0
     for i in order:
         if C[i] == 0.0:
             continue
@@ -174,35 +175,42 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
             continue
         calls += 1
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
-        y = work.y[:length]
+        y, ys = work.y[:length], all_ys[:, :length]
         kernels.score(problem, i, weights.v, theta)
         reference = float(kernels.value_of(problem, i, theta, kernels.target(problem, i)))
         if loss.gamma != 0.0:
             kernels.add_cost(problem, i, loss.gamma, theta)
         steepest = reference - float(kernels.best(problem, i, theta, y))
-        n, low, high, total = gather(sets, i, length, block.records, block.ys), np.inf, -np.inf, 0.0
+        n, low, high, total = gather(head, following, start, outputs, i, length, records, ys), np.inf, -np.inf, 0.0
         for k in range(n):
-            block.mass[k] = sets.weight[block.records[k]]
-            block.gradient[k] = reference - kernels.value_of(problem, i, theta, block.ys[k, :length])
-            low, high = min(low, block.gradient[k]), max(high, block.gradient[k])
-            total += block.mass[k] * block.gradient[k]
-        tiny = rounding(weights, abs(reference))
+            mass[k] = weight[records[k]]
+            gradient[k] = reference - kernels.value_of(problem, i, theta, ys[k])
+            low, high = min(low, gradient[k]), max(high, gradient[k])
+            total += mass[k] * gradient[k]
+        tiny = rounding(weights.v, abs(reference))
         if steepest < low - tiny and find(sets, i, y) < 0:
             include(problem, i, sets, block, n, y, work, second)
-            block.gradient[n], block.mass[n] = steepest, 0.0
+            gradient[n], mass[n] = steepest, 0.0
             low = steepest
             n += 1
         losses[i] = -steepest
         gaps[i] = max(total - C[i] * low, 0.0)
         if high - low > tiny:
-            gain += improve(problem, i, sets, weights, block, n, high - low, tiny)
+            for k in range(n):
+                before[k], slots[k] = gradient[k], slot[records[k]]
+            smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
+            gain, emptied = keep(weight, records, before, gradient, mass, change, n)
+            move(problem, i, ys, change, n, weights)
+            if emptied:
+                drop_inactive(sets, i)
+            gained += gain
             calm[i] = 0
         elif n == 1:
             rest[i] = calm[i]
             calm[i] = min(2 * calm[i] + 1, LONGEST_REST)
         if weights.u.size:
             count_step(weights)
-    return gain, calls
+    return gained, calls
 
 
 @entry
@@ -211,24 +219,35 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
 
     busy[k] tells whether the gap of example order[k], as far as S_i shows it, was more than `small`.
     """
-    gain = 0.0
+    head, following, start, outputs, slot, weight = sets.head, sets.next, sets.start, sets.outputs, sets.slot, sets.weight
+    size, cost, products, square, room = sets.size, sets.cost, sets.products, sets.square, sets.room
+    records, slots, all_ys, gradient, before, mass, change = block
+    gained = 0.0
     for place in range(len(order)):
         i = order[place]
-        length, target = kernels.length(problem, i), kernels.target(problem, i)
-        n, low, high, total = gather(sets, i, length, block.records, block.ys), np.inf, -np.inf, 0.0
-        kernels.margins(problem, i, weights.v, target, block.ys[:, :length], n, block.gradient, second)
+        target = kernels.target(problem, i)
+        ys = all_ys[:, : len(target)]
+        n, low, high, total = gather(head, following, start, outputs, i, len(target), records, ys), np.inf, -np.inf, 0.0
+        kernels.margins(problem, i, weights.v, target, ys, n, gradient, second)
         for k in range(n):
-            block.mass[k] = sets.weight[block.records[k]]
-            block.gradient[k] -= loss.gamma * sets.cost[block.records[k]]
-            low, high = min(low, block.gradient[k]), max(high, block.gradient[k])
-            total += block.mass[k] * block.gradient[k]
-        tiny = rounding(weights, max(abs(low), abs(high)))
+            mass[k] = weight[records[k]]
+            gradient[k] -= loss.gamma * cost[records[k]]
+            low, high = min(low, gradient[k]), max(high, gradient[k])
+            total += mass[k] * gradient[k]
+        tiny = rounding(weights.v, max(abs(low), abs(high)))
         if high - low > tiny:
-            gain += improve(problem, i, sets, weights, block, n, high - low, tiny)
-        busy[place] = sets.size[i] > 1 and total - C[i] * low > small
+            for k in range(n):
+                before[k], slots[k] = gradient[k], slot[records[k]]
+            smo(products, square[i], room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
+            gain, emptied = keep(weight, records, before, gradient, mass, change, n)
+            move(problem, i, ys, change, n, weights)
+            if emptied:
+                drop_inactive(sets, i)
+            gained += gain
+        busy[place] = size[i] > 1 and total - C[i] * low > small
         if weights.u.size:
             count_step(weights)
-    return gain
+    return gained
 
 
 @entry
@@ -238,7 +257,8 @@ def seed_pass(problem, loss, w, sets, block, work, second):
         evaluate(loss, problem, i, w, 1.0, work)
         y = work.y[: kernels.length(problem, i)]
         if find(sets, i, y) < 0:
-            include(problem, i, sets, block, gather(sets, i, len(y), block.records, block.ys), y, work, second)
+            n = gather(sets.head, sets.next, sets.start, sets.outputs, i, len(y), block.records, block.ys)
+            include(problem, i, sets, block, n, y, work, second)
 
 
 @dataclass
@@ -330,12 +350,12 @@ class SDM(Solver):
             busy = np.zeros(len(order), np.bool_)
             step = min(max(len(order) // 8, 256), SLICE)  # an eighth can tell: with a cheap oracle they may not pay
             for first in range(0, len(order), step):
-                some = slice(first, first + step)
+                some = order[first : first + step]
                 gain += cached_pass(
-                    task.problem, task.loss.kernel, order[some], task.C, state.sets, state.weights, block, state.second,
-                    small, busy[some],
+                    task.problem, task.loss.kernel, some, task.C, state.sets, state.weights, block, state.second,
+                    small, busy[first : first + step],
                 )  # fmt: skip
-                if gain < enough * min(first + step, len(order)):
+                if gain < enough * (first + len(some)):
                     return
             order = order[busy]
 

@@ -118,8 +118,9 @@ def score(problem, i, w, theta):
 
 @kernels.add_cost.implements(MulticlassProblem)
 def add_cost(problem, i, c, theta):
+    costs = problem.costs[problem.gold[i]]
     for k in range(problem.n_classes):
-        theta[k] += c * problem.costs[problem.gold[i], k]
+        theta[k] += c * costs[k]
 
 
 @kernels.value_of.implements(MulticlassProblem)
@@ -226,14 +227,15 @@ def margin(problem, i, w, t, y, scratch):
 
 @kernels.margins.implements(MulticlassProblem)
 def margins(problem, i, w, t, ys, n, values, scratch):
+    rows, a = problem.rows, t[0]
     if n <= 3:  # t is usually one of them: two or fewer differences
         for k in range(n):
-            values[k] = margin(problem, i, w, t, ys[k], scratch)
+            values[k] = 0.0 if ys[k, 0] == a else emit_difference(rows, i, w, problem.n_classes, a, ys[k, 0])
         return
     theta = np.zeros(problem.n_classes, w.dtype)
-    emit(problem.rows, i, w, problem.n_classes, theta)
+    emit(rows, i, w, problem.n_classes, theta)
     for k in range(n):
-        values[k] = theta[t[0]] - theta[ys[k, 0]]
+        values[k] = theta[a] - theta[ys[k, 0]]
 
 
 @kernels.products.implements(MulticlassProblem)
