@@ -16,7 +16,7 @@ import tempfile
 
 import numpy as np
 
-from benchmarks.harness import RESULTS, Row, Stopwatch, arguments, child, has_solver, peak_megabytes, report, side_by_side
+from benchmarks.harness import RESULTS, Row, Stopwatch, arguments, child, peak_megabytes, report, side_by_side
 from partwise.datasets import chunking_attributes, load_conll2000
 from partwise.metrics import span_f1, token_accuracy
 
@@ -116,11 +116,11 @@ def rows(short: bool = False) -> list[Row]:
     # one epoch of online training
     epochs = 15
     peer_times, model = crfsuite_train(crfsuite_trainer("pa", {})[0], epochs)
-    peer = statistics.median(peer_times[1 : 1 + repeats])
+    peer = statistics.median(peer_times[1:])
     for dtype in (np.float64, np.float32):
         our_run(train, "hinge", "dca", 1, dtype)
         result, our_times = our_run(train, "hinge", "dca", epochs, dtype)
-        ours = statistics.median(our_times[:repeats])
+        ours = statistics.median(our_times)
         found.append(Row("conll2000", f"hinge, one DCA epoch ({np.dtype(dtype)})", "s", ours, peer, "crfsuite pa, an iteration"))
         if dtype == np.float64:
             w = result.w
@@ -144,21 +144,19 @@ def rows(short: bool = False) -> list[Row]:
     # one iteration of L-BFGS on the same dense model
     iterations = 1 + repeats
     peer_times, _ = crfsuite_train(crfsuite_trainer("lbfgs", {"c2": 0.5, **DENSE})[0], iterations)
-    peer, ours = statistics.median(peer_times[1:]), None
-    if has_solver("lbfgs"):
-        our_run(train, "crf", "lbfgs", 1)
-        ours = statistics.median(our_run(train, "crf", "lbfgs", iterations)[1])
+    peer = statistics.median(peer_times[1:])
+    our_run(train, "crf", "lbfgs", 1)
+    ours = statistics.median(our_run(train, "crf", "lbfgs", iterations)[1])
     found.append(Row("conll2000", "crf, one L-BFGS iteration", "s", ours, peer, "crfsuite lbfgs, all states + transitions"))
 
     # memory, each in a process of its own; ours runs twice because compiling would count the first time
     for what, mine, theirs in (
-        ("peak memory, hinge epochs", "ours-dca", "pa"),
+        ("peak memory, hinge epochs (float64)", "ours-dca", "pa"),
+        ("peak memory, hinge epochs (float32)", "ours-dca32", "pa"),
         ("peak memory, crf L-BFGS", "ours-lbfgs", "lbfgs"),
         ("peak memory, tagging", "ours-tag", "tag"),
     ):
-        ours = None
-        if mine != "ours-lbfgs" or has_solver("lbfgs"):
-            ours = [child("-m", "benchmarks.conll2000", "--child", mine, "--model", model) for _ in range(2)][-1]
+        ours = [child("-m", "benchmarks.conll2000", "--child", mine, "--model", model) for _ in range(2)][-1]
         streamed = child("-m", "benchmarks.conll2000", "--child", theirs, "--model", model)
         note = "ItemSequences kept, attributes not"
         if theirs != "tag":
@@ -172,9 +170,9 @@ def rows(short: bool = False) -> list[Row]:
 
 def run_child(what: str, model: str) -> None:
     """Do one thing in this process and print its peak memory."""
-    if what in ("ours-dca", "ours-lbfgs"):
-        loss, solver = ("hinge", "dca") if what == "ours-dca" else ("crf", "lbfgs")
-        our_run(our_problem("train")[0], loss, solver, 3)
+    if what in ("ours-dca", "ours-dca32", "ours-lbfgs"):
+        loss, solver = ("crf", "lbfgs") if what == "ours-lbfgs" else ("hinge", "dca")
+        our_run(our_problem("train")[0], loss, solver, 3, np.float32 if what == "ours-dca32" else np.float64)
     elif what == "ours-tag":
         from partwise import kernels
         from partwise.objective import best_outputs

@@ -91,13 +91,6 @@ def child(*arguments: str) -> Any:
     return json.loads(run.stdout.strip().splitlines()[-1])
 
 
-def has_solver(name: str) -> bool:
-    """Whether this version of partwise has that solver."""
-    from partwise.solvers import SOLVERS
-
-    return name in SOLVERS
-
-
 def arguments(description: str | None) -> argparse.ArgumentParser:
     """The options that all benchmarks take."""
     parser = argparse.ArgumentParser(description=description)

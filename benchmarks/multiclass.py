@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.harness import Row, arguments, has_solver, report, seconds, side_by_side
+from benchmarks.harness import Row, arguments, report, seconds, side_by_side
 from partwise.datasets import load_news20, load_usps
 from partwise.losses import get_loss
 from partwise.objective import objective
@@ -30,8 +30,6 @@ def compare(dataset: str, x, y, C: float, repeats: int) -> list[Row]:
     problem = multiclass_problem(x, y, int(y.max()) + 1)
     note = f"C={C:g}, {x.shape[0]} x {x.shape[1]}, {problem.n_classes} classes"
     what = f"hinge to relative gap {GAP:g}"
-    if not has_solver("sdm"):
-        return [Row(dataset, what, "s", None, None, "LinearSVC", note + "; no SDM in this version")]
     run = dict(loss="hinge", solver="sdm", C=C, tol=GAP, max_epochs=1000, n_jobs=1)
     solve(problem, **{**run, "max_epochs": 1})  # compiles
     result = solve(problem, **run)

@@ -21,7 +21,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import kernel
+from partwise.compilation import helper, kernel
 
 
 class Workspace(NamedTuple):
@@ -68,15 +68,22 @@ def add_gradient(loss, problem, i, work, c, into):
     """into += c * (subgradient of L_i at the point where it was last evaluated)."""
 
 
-@evaluate.implements(Maximum)
-def _(loss, problem, i, w, scale, work):
-    theta = work.theta[: kernels.n_parts(problem, i)]
+@helper
+def score_augmented(problem, i, w, scale, gamma, theta):
+    """Part scores of scale * w plus gamma times the cost into `theta`; returns the score s(t_i) of the target, without cost."""
     kernels.score(problem, i, w, theta)
     if scale != 1.0:
         theta *= scale
     reference = kernels.value_of(problem, i, theta, kernels.target(problem, i))
-    if loss.gamma != 0.0:
-        kernels.add_cost(problem, i, loss.gamma, theta)
+    if gamma != 0.0:
+        kernels.add_cost(problem, i, gamma, theta)
+    return float(reference)
+
+
+@evaluate.implements(Maximum)
+def _(loss, problem, i, w, scale, work):
+    theta = work.theta[: kernels.n_parts(problem, i)]
+    reference = score_augmented(problem, i, w, scale, loss.gamma, theta)
     return kernels.best(problem, i, theta, work.y[: kernels.length(problem, i)]) - reference
 
 
@@ -89,12 +96,7 @@ def _(loss, problem, i, work, c, into):
 @evaluate.implements(Softmax)
 def _(loss, problem, i, w, scale, work):
     theta = work.theta[: kernels.n_parts(problem, i)]
-    kernels.score(problem, i, w, theta)
-    if scale != 1.0:
-        theta *= scale
-    reference = kernels.value_of(problem, i, theta, kernels.target(problem, i))
-    if loss.gamma != 0.0:
-        kernels.add_cost(problem, i, loss.gamma, theta)
+    reference = score_augmented(problem, i, w, scale, loss.gamma, theta)
     if loss.beta != 1.0:
         theta *= loss.beta
     return kernels.expected(problem, i, theta, work.parts) / loss.beta - reference

@@ -38,7 +38,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry, helper
-from partwise.losses import Family
+from partwise.losses import Family, score_augmented
 from partwise.objective import Value
 from partwise.solvers.active import (
     PRODUCTS,
@@ -97,10 +97,7 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
     for i in order:
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y = work.y[:length]
-        kernels.score(problem, i, weights.v, theta)
-        reference = float(kernels.value_of(problem, i, theta, kernels.target(problem, i)))
-        if loss.gamma != 0.0:
-            kernels.add_cost(problem, i, loss.gamma, theta)
+        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta)
         value = float(kernels.best(problem, i, theta, y)) - reference
         gap, record = C[i] * value, sets.head[i]
         while record >= 0:

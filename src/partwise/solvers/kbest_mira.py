@@ -42,6 +42,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
+from partwise.losses import score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
 
@@ -110,10 +111,7 @@ def kbest_mira_pass(problem, gamma, order, C, weights, work, margins, tol, max_s
     for i in order:
         theta = work.theta[: kernels.n_parts(problem, i)]
         ys, target = margins.ys[:, : kernels.length(problem, i)], kernels.target(problem, i)
-        kernels.score(problem, i, weights.v, theta)
-        reference = kernels.value_of(problem, i, theta, target)
-        if gamma != 0.0:
-            kernels.add_cost(problem, i, gamma, theta)
+        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta)
         n = kernels.kbest(problem, i, theta, ys, margins.b)
         for j in range(n):
             margins.b[j] -= reference

@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry
+from partwise.losses import score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 
@@ -42,11 +43,8 @@ def mira_pass(problem, gamma, order, C, weights, work):
     for i in order:
         theta = work.theta[: kernels.n_parts(problem, i)]
         y, target = work.y[: kernels.length(problem, i)], kernels.target(problem, i)
-        kernels.score(problem, i, weights.v, theta)
-        violation = -kernels.value_of(problem, i, theta, target)
-        if gamma != 0.0:
-            kernels.add_cost(problem, i, gamma, theta)
-        violation += kernels.best(problem, i, theta, y)
+        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta)
+        violation = kernels.best(problem, i, theta, y) - reference
         if violation > 0.0:
             kernels.difference(problem, i, target, y, 1.0, work.gradient)
             norm = squared_norm(work.gradient)

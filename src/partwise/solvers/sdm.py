@@ -47,7 +47,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
-from partwise.losses import Family, evaluate, workspace
+from partwise.losses import Family, evaluate, score_augmented, workspace
 from partwise.objective import Value
 from partwise.solvers.active import (
     DualState,
@@ -176,10 +176,7 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
         calls += 1
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y, ys = work.y[:length], all_ys[:, :length]
-        kernels.score(problem, i, weights.v, theta)
-        reference = float(kernels.value_of(problem, i, theta, kernels.target(problem, i)))
-        if loss.gamma != 0.0:
-            kernels.add_cost(problem, i, loss.gamma, theta)
+        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta)
         steepest = reference - float(kernels.best(problem, i, theta, y))
         n, low, high, total = gather(head, following, start, outputs, i, length, records, ys), np.inf, -np.inf, 0.0
         for k in range(n):

@@ -14,11 +14,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import row
+from partwise.accumulator import expect_row, row
 from partwise.compilation import helper
 
 SCALE, SUM, STEPS, NORM = range(4)
 BLOCK = 1 << 16
+AHEAD = 16  # rows between the request for a row of the sum and its use
 
 
 class Weights(NamedTuple):
@@ -47,6 +48,8 @@ def add(weights, c, a):
     c /= numbers[SCALE]
     d = c * numbers[SUM]
     for k in range(a.count[0]):
+        if u.size and k + AHEAD < a.count[0]:  # w was just scored, but the sum lies cold in memory
+            expect_row(u, a.rows[k + AHEAD], a.width)
         a.seen[a.rows[k]] = False
         value, weight = row(a.value, a.rows[k], a.width), row(v, a.rows[k], a.width)
         for j in range(a.width):
