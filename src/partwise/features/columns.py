@@ -45,6 +45,9 @@ class Columns:
     ends: np.ndarray | None = None  #: (tokens,) int64: where in `data` the last cell of a token ends
     first_line: int = 1  #: number of the first line of `data`
 
+    def __repr__(self) -> str:
+        return f"<Columns: {self.n_sentences} sentences, {self.n_tokens} tokens, {self.n_columns} columns from {self.name}>"
+
     @property
     def n_columns(self) -> int:
         return len(self.cells)
