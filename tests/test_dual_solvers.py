@@ -17,6 +17,7 @@ from partwise.solvers.active import (
     find,
     insert,
     output_of,
+    packed,
     products_of,
     remove,
     reserve,
@@ -276,11 +277,8 @@ def test_linear_svc_has_the_same_optimum():
     assert result.dual <= theirs
 
 
-def test_products_stay_those_of_the_outputs():
-    """After many epochs of growing, shrinking and packing, every kept product is dF(y) . dF(z)."""
-    problem = PROBLEMS["chain, order 2"]
-    sets = solve(problem, "hinge", "sdm", C=5.0, tol=0, max_epochs=60, evaluate="never").state.sets
-    assert sets.size.max() >= 4
+def check_products(problem, sets):
+    """Every kept product is dF(y) . dF(z)."""
     for i in range(len(sets.head)):
         records, record = [], sets.head[i]
         while record >= 0:
@@ -294,6 +292,19 @@ def test_products_stay_those_of_the_outputs():
         np.testing.assert_allclose(kept, rows @ rows.T, atol=1e-12)
 
 
+def test_products_stay_those_of_the_outputs():
+    """After many epochs of growing and shrinking, and after packing, which changes nothing else either."""
+    problem = PROBLEMS["chain, order 2"]
+    sets = solve(problem, "hinge", "sdm", C=5.0, tol=0, max_epochs=60, evaluate="never").state.sets
+    assert sets.size.max() >= 4 and sets.used[0] > sets.size.sum()
+    check_products(problem, sets)
+    again = packed(sets, np.array(LENGTHS))
+    assert again.used.tolist() == [sets.size.sum(), sets.size @ LENGTHS, sets.size @ sets.size]
+    assert duals_of(problem, again) == duals_of(problem, sets)
+    check_products(problem, again)
+    check_products(problem, reserve(again, problem))
+
+
 def test_retarget_keeps_the_multipliers():
     """What CCCP does: other targets, the same multipliers, and on to the optimum of the new problem."""
     before, after = PROBLEMS["multiclass, cost matrix"], PROBLEMS["multiclass, other targets"]
@@ -303,6 +314,7 @@ def test_retarget_keeps_the_multipliers():
     SDM().retarget(task, state)
     assert duals_of(after, state.sets) == duals
     check_state(after, C, state)
+    check_products(after, state.sets)
     first = SDM().bounds(task, state).dual
     while SDM().bounds(task, state).gap > 1e-6 and state.epochs < 1000:
         SDM().epoch(task, state)

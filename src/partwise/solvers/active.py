@@ -70,26 +70,31 @@ def active_sets(n_examples: int, products: bool = False) -> ActiveSets:
 
 
 def reserve(sets: ActiveSets, problem: Any) -> ActiveSets:
-    """The same sets with room for one more record of every example; if most of what they hold is unused, packed anew."""
+    """The same sets with room for one more record of every example; if most of what they hold is unused, packed first."""
     starts, _ = kernels.sizes(problem)
-    n, live = len(sets.head), int(sets.size.sum())
-    packed = np.maximum(sets.size, 1) if len(sets.room) else sets.room
-    if sets.used[RECORDS] > 2 * live + n or sets.used[PRODUCTS] > 8 * int(packed @ packed) + 16 * n:
-        fresh = active_sets(n, len(sets.room) > 0)
-        fresh.room[:] = packed
-        fresh.square[:] = np.cumsum(packed * packed) - packed * packed
-        lengths = np.diff(starts)
-        fresh = with_room(fresh, live, int(sets.size @ lengths), int(packed @ packed))
-        fresh.used[PRODUCTS] = packed @ packed
-        copy_records(sets, lengths, fresh)
-        sets = fresh
+    n, live, squares = len(sets.head), int(sets.size.sum()), int(sets.size @ sets.size)
+    if sets.used[RECORDS] > 2 * live + n or sets.used[PRODUCTS] > 8 * squares + 16 * n:
+        sets = packed(sets, np.diff(starts))
     full = np.flatnonzero(sets.slots >= sets.room) if len(sets.room) else np.zeros(0, np.int64)
     wider = np.maximum(2, sets.slots[full] + sets.slots[full] // 2 + 1)
-    more = int(wider @ wider)
-    sets = with_room(sets, n, int(starts[-1]), more)
+    sets = with_room(sets, n, int(starts[-1]), int(wider @ wider))
     if len(full):
         move_squares(sets.products, full, wider, sets.square, sets.room, sets.used)
     return sets
+
+
+def packed(sets: ActiveSets, lengths: np.ndarray) -> ActiveSets:
+    """The same sets without removed records, each S_i in one piece; `lengths` are those of the outputs of each example."""
+    fresh = active_sets(len(sets.head), products=len(sets.room) > 0)
+    squares = 0
+    if len(sets.room):
+        fresh.room[:] = sets.size
+        fresh.square[:] = np.cumsum(sets.size**2) - sets.size**2
+        squares = int(sets.size @ sets.size)
+    fresh = with_room(fresh, int(sets.size.sum()), int(sets.size @ lengths), squares)
+    fresh.used[PRODUCTS] = squares
+    copy_records(sets, lengths, fresh)
+    return fresh
 
 
 def with_room(sets: ActiveSets, records: int, integers: int, products: int) -> ActiveSets:

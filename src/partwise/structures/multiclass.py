@@ -118,9 +118,8 @@ def score(problem, i, w, theta):
 
 @kernels.add_cost.implements(MulticlassProblem)
 def add_cost(problem, i, c, theta):
-    costs = problem.costs[problem.gold[i]]
     for k in range(problem.n_classes):
-        theta[k] += c * costs[k]
+        theta[k] += c * problem.costs[problem.gold[i], k]
 
 
 @kernels.value_of.implements(MulticlassProblem)
