@@ -2,8 +2,10 @@
 
 Weights that score a row against `width` labels form a row-major matrix [feature, label], flattened: scoring a row is a sum of
 contiguous weight rows, which vectorises. The three kinds differ only in how non-zeros are stored, and structures are
-compiled for the kind they are given. (Inner loops run over slices: indices that start at zero need no check for negative ones,
-and that check keeps LLVM from vectorising.)
+compiled for the kind they are given.
+
+Inner loops run over slices: indices that start at zero need no check for negative ones, and that check keeps LLVM from
+vectorising. Arrays are taken out of a NamedTuple once, not in a loop: each time counts a reference.
 """
 
 from __future__ import annotations
@@ -112,13 +114,13 @@ def whole_row(w, r, width, n):
 
 @emit.implements(Binary)
 def _(rows, r, w, width, out):
-    n, k, end = len(out), rows.ptr[r], rows.ptr[r + 1]
+    n, k, end, index = len(out), rows.ptr[r], rows.ptr[r + 1], rows.index
     while k + 4 <= end:  # four rows of weights for one pass over `out`
-        if k + AHEAD + 4 <= rows.index.size:
+        if k + AHEAD + 4 <= index.size:
             for ahead in range(k + AHEAD, k + AHEAD + 4):
-                expect_row(w, np.int64(rows.index[ahead]), width)
-        a, b = np.int64(rows.index[k]), np.int64(rows.index[k + 1])
-        c, d = np.int64(rows.index[k + 2]), np.int64(rows.index[k + 3])
+                expect_row(w, np.int64(index[ahead]), width)
+        a, b = np.int64(index[k]), np.int64(index[k + 1])
+        c, d = np.int64(index[k + 2]), np.int64(index[k + 3])
         m = n if max(max(a, b), max(c, d)) * width + n <= w.size else width
         p, q = w[a * width : a * width + m], w[b * width : b * width + m]
         x, y = w[c * width : c * width + m], w[d * width : d * width + m]
@@ -126,7 +128,7 @@ def _(rows, r, w, width, out):
             out[j] += (p[j] + q[j]) + (x[j] + y[j])
         k += 4
     while k < end:
-        score = whole_row(w, np.int64(rows.index[k]), width, n)
+        score = whole_row(w, np.int64(index[k]), width, n)
         for j in range(len(score)):
             out[j] += score[j]
         k += 1
@@ -145,12 +147,16 @@ def _(rows, r, w, width, out):
 
 @emit.implements(Dense)
 def _(rows, r, w, width, out):
-    for f in range(rows.n_features):
-        x = rows.matrix[r, f]
-        if x != 0:
-            score = row(w, f, width)
-            for j in range(width):
-                out[j] += x * score[j]
+    x, whole = rows.matrix[r], rows.n_features // 4 * 4
+    for f in range(0, whole, 4):  # four at a time: `out` is read and written once for all of them
+        first, second, third, fourth = row(w, f, width), row(w, f + 1, width), row(w, f + 2, width), row(w, f + 3, width)
+        x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]
+        for j in range(width):
+            out[j] += x0 * first[j] + x1 * second[j] + x2 * third[j] + x3 * fourth[j]
+    for f in range(whole, rows.n_features):
+        score = row(w, f, width)
+        for j in range(width):
+            out[j] += x[f] * score[j]
 
 
 @emit_difference.implements(Binary)
@@ -209,18 +215,19 @@ def _(rows, r, width, a, b, c, into):
 @add_labels.implements(Sparse)
 def _(rows, r, width, a, b, c, into):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
-        out = row(into, np.int64(rows.index[k]), width)
-        out[a] += c * rows.value[k]
-        out[b] -= c * rows.value[k]
+        out, change = row(into, np.int64(rows.index[k]), width), c * rows.value[k]
+        out[a] += change
+        out[b] -= change
 
 
 @add_labels.implements(Dense)
 def _(rows, r, width, a, b, c, into):
+    x = rows.matrix[r]
     for f in range(rows.n_features):
-        if rows.matrix[r, f] != 0:
-            out = row(into, f, width)
-            out[a] += c * rows.matrix[r, f]
-            out[b] -= c * rows.matrix[r, f]
+        if x[f] != 0:
+            out, change = row(into, f, width), c * x[f]
+            out[a] += change
+            out[b] -= change
 
 
 @add_row.implements(Binary)
@@ -269,7 +276,7 @@ def _(rows, r):
 
 @row_norm.implements(Dense)
 def _(rows, r):
-    total = 0.0
+    total, x = 0.0, rows.matrix[r]
     for f in range(rows.n_features):
-        total += rows.matrix[r, f] * rows.matrix[r, f]
+        total += x[f] * x[f]
     return total

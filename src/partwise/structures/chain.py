@@ -179,11 +179,12 @@ def has_weight(problem, state, j):
 def score(problem, i, w, theta):
     L, first = problem.n_labels, problem.starts[i]
     T = problem.starts[i + 1] - first
+    rows = problem.rows
     whole = min(padded_width(L, theta.itemsize), theta.size - (T - 1) * L)  # what spills over is overwritten below
     for t in range(T):
         out = theta[t * L : t * L + whole]
         fill(out, 0.0)
-        emit(problem.rows, first + t, w, L, out)
+        emit(rows, first + t, w, L, out)
     if problem.allowed.size:
         for t in range(T):
             fine = problem.sets[problem.allowed[first + t]]
@@ -324,11 +325,11 @@ def add_parts(problem, i, parts, c, into):
 
 @kernels.difference.implements(ChainProblem)
 def difference(problem, i, t, y, c, into):
-    first, differ = problem.starts[i], False
+    first, differ, rows = problem.starts[i], False, problem.rows
     for k in range(len(y)):
         if t[k] != y[k]:
             differ = True
-            add_labels(problem.rows, first + k, problem.n_labels, t[k], y[k], c, into)
+            add_labels(rows, first + k, problem.n_labels, t[k], y[k], c, into)
     if differ:
         difference_of_transitions(problem, t, y, c, into)
 
