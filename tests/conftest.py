@@ -4,6 +4,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A run on a server draws the same examples every time; at home each run draws new ones.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 # Compiled code of a test run stays inside the checkout; set before partwise is imported.
 os.environ.setdefault("PARTWISE_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "cache"))

@@ -119,12 +119,13 @@ def test_chain_oracles_equal_enumeration(case):
 @given(chain_cases())
 def test_interpreted_oracles_equal_compiled_ones(case):
     problem, w = case
+    tolerance = 1e-9 if np.abs(w).max(initial=0.0) < 1e3 else 1e-6  # sums in another order round differently
     for i in range(kernels.n_examples(problem)):
         compiled = run_oracles(problem, i, w, 1.0)
         with interpret():
             interpreted = run_oracles(problem, i, w, 1.0)
         for a, b in zip(compiled, interpreted, strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
 @settings(max_examples=50, deadline=None)
