@@ -265,10 +265,11 @@ class Reader:
         width, kept = len(layout.target), int(layout.target.max(initial=-1)) + 1
         lines = data.count(NEWLINE) + 1
         room = min(lines, len(data) // width + 1)  # a cell and what follows it take a byte at least
-        codes = np.empty((kept, room), np.int32)
+        codes: np.ndarray = np.empty((kept, room), np.int32)
         starts, ends = np.zeros(lines // 2 + 2, np.int64), np.empty(room, np.int64)
         state, counts = np.zeros(6, np.int64), np.zeros(kept, np.int64)
-        found, status = np.empty((0, 4), np.int64), FULL
+        found: np.ndarray = np.empty((0, 4), np.int64)
+        status = FULL
         while status == FULL:
             n = int(state[4])
             found = np.concatenate([found[:n], np.empty((3 * n + kept + 1024, 4), np.int64)])

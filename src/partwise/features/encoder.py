@@ -106,7 +106,7 @@ class TemplateEncoder:
             An iterator, as of `stream_columns_coded`, is read once, part by part.
         """
         self._forget()
-        counts = np.zeros(0, np.int64)
+        counts: np.ndarray = np.zeros(0, np.int64)
         for part in data if isinstance(data, Iterator) else [data]:
             if isinstance(data, Iterator) and not isinstance(part, Columns):
                 raise TypeError(f"An iterator must give Columns, not {type(part).__name__}; make a list of sentences.")

@@ -55,7 +55,7 @@ class FeatureVocabulary:
 
     def __init__(self, width: int):
         self.n = 0
-        self.keys = np.empty((0, width), np.int32)
+        self.keys: np.ndarray = np.empty((0, width), np.int32)
         self.slots = np.full(2, EMPTY, np.int64)
 
     def __len__(self) -> int:
