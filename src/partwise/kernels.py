@@ -105,6 +105,12 @@ def outputs(problem, i):
     """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""
 
 
+def entropy(log_partition: float, theta: np.ndarray, parts: np.ndarray) -> float:
+    """H(p) = log Z - E[theta . z] of the distribution whose log-partition and part marginals `expected` gave. O(parts)."""
+    used = parts > 0.0  # a forbidden part has score -inf and probability zero
+    return log_partition - float(parts[used] @ theta[used])
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Features
 # ---------------------------------------------------------------------------------------------------------------------
