@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 from partwise import kernels
 from partwise.losses import get_loss
 from partwise.objective import best_outputs, objective
-from partwise.solvers import SOLVERS, solve
+from partwise.solvers import solve
 from partwise.structures import chain_problem, multiclass_problem
 
 
@@ -39,7 +39,6 @@ def test_multiclass_crf_is_logistic_regression(name, C):
         np.testing.assert_allclose(parts, theirs.predict_proba(x[i : i + 1])[0], atol=1e-3)
 
 
-@pytest.mark.skipif("sdm" not in SOLVERS, reason="the solver 'sdm' is not there")
 @pytest.mark.parametrize(("name", "C"), [("iris", 1.0), ("digits", 0.1)])
 def test_multiclass_hinge_is_crammer_and_singer(name, C):
     x, y = load(name)
