@@ -90,15 +90,6 @@ def dot(a, w):
 
 
 @helper
-def add_to(a, c, w):
-    """w += c * a."""
-    for k in range(a.count[0]):
-        value, weight = row(a.value, a.rows[k], a.width), row(w, a.rows[k], a.width)
-        for j in range(a.width):
-            weight[j] += c * value[j]
-
-
-@helper
 def clear(a):
     """a = 0, ready for the next example."""
     for k in range(a.count[0]):
