@@ -1,0 +1,48 @@
+"""How good predictions are, in the measures of each task.
+
+Sequences: accuracy per token and per sequence; precision, recall and F1 of spans as conlleval counts them; how far chance could
+have moved them (bootstrap intervals), and whether one model is better than another (paired tests).
+
+Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
+Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) and are fast enough to run after every epoch.
+"""
+
+from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
+from partwise.metrics.reporting import Report, report, report_coded
+from partwise.metrics.resampling import Comparison, Interval, bootstrap_intervals, compare
+from partwise.metrics.scorers import (
+    Scorer,
+    sequence_accuracy_scorer,
+    span_f1_scorer,
+    span_precision_scorer,
+    span_recall_scorer,
+    token_accuracy_scorer,
+)
+from partwise.metrics.spanwise import SpanScores, span_f1, span_scores, span_scores_coded, spans
+from partwise.metrics.tokenwise import sequence_accuracy, token_accuracy
+
+__all__ = [
+    "Comparison",
+    "Interval",
+    "Report",
+    "Scorer",
+    "SequenceCounts",
+    "SpanScores",
+    "bootstrap_intervals",
+    "compare",
+    "report",
+    "report_coded",
+    "sequence_accuracy",
+    "sequence_accuracy_scorer",
+    "sequence_counts",
+    "sequence_counts_coded",
+    "span_f1",
+    "span_f1_scorer",
+    "span_precision_scorer",
+    "span_recall_scorer",
+    "span_scores",
+    "span_scores_coded",
+    "spans",
+    "token_accuracy",
+    "token_accuracy_scorer",
+]
