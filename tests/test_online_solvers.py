@@ -175,7 +175,7 @@ def test_the_ball_of_pegasos_holds_the_optimum():
 def test_mira_is_dca_step_for_step(make, gamma):
     problem = make()
     task = make_task(problem, Family(math.inf, gamma), 0.1)
-    states = {solver: solver.init(task) for solver in (DCA(), MIRA(), KBestMIRA(k=1))}
+    states = {solver: solver.init(task) for solver in (DCA(average_power=0.0), MIRA(), KBestMIRA(k=1))}
     for epoch in range(3):
         for i in task.order(epoch):
             for solver, state in states.items():

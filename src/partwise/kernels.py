@@ -12,6 +12,11 @@ is l(y) = p . z(y) against the gold output, and margins are measured against the
 A structure must implement ``n_examples n_weights n_parts length target score value_of cost add_features`` and the oracles it
 has: ``best`` (perceptron, hinge), ``expected`` with ``indicate`` and ``add_parts`` (crf and every finite beta), ``kbest``
 (k-best MIRA), ``add_cost`` (any loss that knows the cost). The rest have defaults; a structure overrides them to be faster.
+
+Where the truth of an example is not one output but a set of acceptable ones (partial labels, hidden parts, several right
+answers), the structure says so with the decorator `partially_labelled` and the kernel ``restrict``; ``complete`` and
+``expected_completion``, the oracles over acceptable outputs, follow from ``best`` and ``expected``. Cost is then measured against
+the set.
 """
 
 from __future__ import annotations
@@ -82,7 +87,7 @@ def value_of(problem, i, theta, y):
 
 @kernel
 def cost(problem, i, y):
-    """Cost l_i(y) >= 0 of output y against the gold output."""
+    """Cost l_i(y) >= 0 of output y against the gold output, or against the nearest acceptable one."""
 
 
 @kernel
@@ -109,6 +114,103 @@ def entropy(log_partition: float, theta: np.ndarray, parts: np.ndarray) -> float
     """H(p) = log Z - E[theta . z] of the distribution whose log-partition and part marginals `expected` gave. O(parts)."""
     used = parts > 0.0  # a forbidden part has score -inf and probability zero
     return log_partition - float(parts[used] @ theta[used])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Acceptable outputs: what is known of the truth
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel(default=True)
+def is_partial(problem):
+    """Whether some example has a set of acceptable outputs for its truth rather than one: then the objective is not convex."""
+    return False
+
+
+@kernel(default=True)
+def is_labelled(problem, i):
+    """Whether the target is the only acceptable output of example i."""
+    return not is_partial(problem)
+
+
+@kernel
+def restrict(problem, i, theta):
+    """theta = -inf for parts that no acceptable output of example i has; what is left must be the acceptable outputs.
+
+    Never called for an example that `is_labelled`.
+    """
+
+
+@kernel(default=True)
+def complete(problem, i, theta, y):
+    """Write the best acceptable output of example i into y and return its score: the target where it is the only one.
+
+    Latent structural SVMs complete the truth by its best hidden part (Yu and Joachims 2009), CCCP takes it for its next target.
+    Ties are broken as in `best`: where the best output of all is acceptable, it is that one. -inf if every acceptable output is
+    forbidden.
+    """
+    t = target(problem, i)
+    for k in range(len(t)):
+        y[k] = t[k]
+    return value_of(problem, i, theta, t)
+
+
+@kernel(default=True)
+def expected_completion(problem, i, theta, c, parts):
+    """parts += c * E[z] under p(y) ~ exp(theta . z(y)) over the acceptable outputs of example i; returns their log sum exp.
+
+    The soft twin of `complete`, an E-step: the score of the target and its own parts where it is the only one.
+    """
+    t = target(problem, i)
+    indicate(problem, i, t, c, parts)
+    return value_of(problem, i, theta, t)
+
+
+def partially_labelled(structure: type) -> type:
+    """Class decorator: problems of this type have sets of acceptable outputs, which their kernel `restrict` describes.
+
+    The type decides, so that compiled loops over fully labelled problems know nothing of all this. Each oracle over acceptable
+    outputs is one call of the oracle over all of them, with what contradicts the truth forbidden.
+    """
+
+    @is_partial.implements(structure)
+    def always(problem):
+        return True
+
+    @complete.implements(structure)
+    def complete_by_best(problem, i, theta, y):
+        if is_labelled(problem, i):
+            t = target(problem, i)
+            for k in range(len(t)):
+                y[k] = t[k]
+            return value_of(problem, i, theta, t)
+        restricted = theta.copy()
+        restrict(problem, i, restricted)
+        return best(problem, i, restricted, y)
+
+    @expected_completion.implements(structure)
+    def complete_by_expected(problem, i, theta, c, parts):
+        if is_labelled(problem, i):
+            t = target(problem, i)
+            indicate(problem, i, t, c, parts)
+            return value_of(problem, i, theta, t)
+        restricted, marginals = theta.copy(), np.empty(len(theta))
+        restrict(problem, i, restricted)
+        value = expected(problem, i, restricted, marginals)
+        for k in range(len(marginals)):
+            parts[k] += c * marginals[k]
+        return value
+
+    return structure
+
+
+@kernel(default=True)
+def with_targets(problem, targets):
+    """The same problem and cost with margins measured against `targets` (outputs end to end), one for each example: convex again.
+
+    Called from Python only. Choosing targets and solving for them in turn is CCCP.
+    """
+    return problem._replace(targets=targets)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

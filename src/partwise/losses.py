@@ -7,6 +7,15 @@ The family of Martins et al. 2010 (eq. 3), with temperature 1 / beta and cost we
 holds the structured perceptron (beta = inf, gamma = 0), the structural SVM (inf, 1), the conditional random field (1, 0), the
 softmax-margin CRF (1, 1) and everything between. For beta = inf the sum is a maximum and the expectation a best output.
 
+Where example i is only partially labelled, its truth is a set G_i of acceptable outputs and takes the place of the target,
+
+    L_i(w) = 1/beta log sum_y exp beta( s(y) + gamma l_i(y) )  -  1/beta log sum_{y in G_i} exp beta s(y),
+
+with l_i(y) the cost against the set: the latent structural SVM for beta = inf (Yu and Joachims 2009), minus the marginal
+likelihood for (1, 0) (Quattoni et al. 2007). It is a difference of convex functions, >= 0 as before, and has no dual bound.
+For one acceptable output it is the loss above. Both references come from the structure (`kernels.complete` and
+`kernels.expected_completion`).
+
 A public loss (`Family`) is a small record of parameters. Inside compiled loops it is a NamedTuple, and the two kernels below are
 dispatched on its type: a loop for the hinge never compiles forward-backward.
 """
@@ -28,8 +37,10 @@ class Workspace(NamedTuple):
     """Scratch memory for one example at a time, as large as the largest one needs."""
 
     theta: np.ndarray  #: part scores
+    augmented: np.ndarray  #: part scores with cost, where both are needed
     parts: np.ndarray  #: part marginals
     y: np.ndarray  #: an output
+    t: np.ndarray  #: the target, or the best acceptable output
     gradient: Accumulator  #: a sparse vector in feature space
 
 
@@ -39,7 +50,9 @@ def workspace(problem: Any, dtype=np.float64) -> Workspace:
     longest = int(np.diff(starts).max(initial=0))
     return Workspace(
         np.zeros(parts, dtype),
+        np.zeros(parts, dtype),
         np.zeros(parts),
+        np.zeros(longest, np.int32),
         np.zeros(longest, np.int32),
         accumulator(kernels.n_weights(problem), kernels.width(problem), dtype),
     )
@@ -69,12 +82,15 @@ def add_gradient(loss, problem, i, work, c, into):
 
 
 @helper
-def score_augmented(problem, i, w, scale, gamma, theta):
-    """Part scores of scale * w plus gamma times the cost into `theta`; returns the score s(t_i) of the target, without cost."""
+def score_augmented(problem, i, w, scale, gamma, theta, t):
+    """Part scores of scale * w plus gamma times the cost into `theta`, the target (or best completion) into `t`.
+
+    Returns the score of `t`, without cost.
+    """
     kernels.score(problem, i, w, theta)
     if scale != 1.0:
         theta *= scale
-    reference = kernels.value_of(problem, i, theta, kernels.target(problem, i))
+    reference = kernels.complete(problem, i, theta, t)
     if gamma != 0.0:
         kernels.add_cost(problem, i, gamma, theta)
     return float(reference)
@@ -82,29 +98,34 @@ def score_augmented(problem, i, w, scale, gamma, theta):
 
 @evaluate.implements(Maximum)
 def _(loss, problem, i, w, scale, work):
-    theta = work.theta[: kernels.n_parts(problem, i)]
-    reference = score_augmented(problem, i, w, scale, loss.gamma, theta)
-    return kernels.best(problem, i, theta, work.y[: kernels.length(problem, i)]) - reference
+    theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
+    reference = score_augmented(problem, i, w, scale, loss.gamma, theta, work.t[:length])
+    return kernels.best(problem, i, theta, work.y[:length]) - reference
 
 
 @add_gradient.implements(Maximum)
 def _(loss, problem, i, work, c, into):
-    y = work.y[: kernels.length(problem, i)]
-    kernels.difference(problem, i, kernels.target(problem, i), y, -c, into)
+    length = kernels.length(problem, i)
+    kernels.difference(problem, i, work.t[:length], work.y[:length], -c, into)
 
 
 @evaluate.implements(Softmax)
 def _(loss, problem, i, w, scale, work):
-    theta = work.theta[: kernels.n_parts(problem, i)]
-    reference = score_augmented(problem, i, w, scale, loss.gamma, theta)
-    if loss.beta != 1.0:
-        theta *= loss.beta
-    return kernels.expected(problem, i, theta, work.parts) / loss.beta - reference
+    theta, beta = work.theta[: kernels.n_parts(problem, i)], loss.beta
+    kernels.score(problem, i, w, theta)
+    if scale * beta != 1.0:
+        theta *= scale * beta
+    augmented = theta
+    if loss.gamma != 0.0:
+        augmented = work.augmented[: len(theta)]
+        augmented[:] = theta
+        kernels.add_cost(problem, i, beta * loss.gamma, augmented)
+    value = kernels.expected(problem, i, augmented, work.parts)
+    return (value - float(kernels.expected_completion(problem, i, theta, -1.0, work.parts))) / beta
 
 
 @add_gradient.implements(Softmax)
 def _(loss, problem, i, work, c, into):
-    kernels.indicate(problem, i, kernels.target(problem, i), -1.0, work.parts)
     kernels.add_parts(problem, i, work.parts, c, into)
 
 

@@ -8,6 +8,7 @@ never changes the answer.
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections.abc import Callable, Iterable
@@ -40,6 +41,15 @@ def best_pass(problem, first, last, w, theta, starts, out, values):
     for i in range(first, last):
         kernels.score(problem, i, w, theta)
         values[i] = kernels.best(problem, i, theta, out[starts[i] : starts[i + 1]])
+
+
+@entry
+def complete_pass(problem, first, last, w, theta, starts, out, values):
+    """Best acceptable outputs of the examples in [first, last), laid end to end in `out`, and their scores."""
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        values[i] = kernels.complete(problem, i, scores, out[starts[i] : starts[i + 1]])
 
 
 @entry
@@ -77,11 +87,15 @@ def chunks(problem: Any, most: int = MOST_CHUNKS) -> list[tuple[int, int]]:
 
 
 class Value(NamedTuple):
-    """The objective at one point. `dual` is a lower bound of the optimum, `gradient` that of P."""
+    """The objective at one point. `dual` is a lower bound of the optimum (nan: none is known), `gradient` that of P.
+
+    `residual` is 1/2 ||gradient||^2 (nan: not computed): how far from a stationary point; if P is convex, the gap is no larger.
+    """
 
     primal: float
     dual: float
     gradient: np.ndarray
+    residual: float = math.nan
 
     @property
     def gap(self) -> float:
@@ -176,7 +190,7 @@ def objective(
         D(alpha) = sum_i C_i L_i(w) + w . w' - 1/2 ||w'||^2,    P(w) - D(alpha) = 1/2 ||w - w'||^2.
 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
-    loose; dual solvers know better points.
+    loose; dual solvers know better points. For a partially labelled problem P is not convex, and there is no bound: nan.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
@@ -188,16 +202,34 @@ def objective(
     norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
     w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
     primal = 0.5 * w_norm + float(C @ losses)
-    return Value(primal, primal - 0.5 * norm, gradient)
+    dual = math.nan if kernels.is_partial(problem) else primal - 0.5 * norm
+    return Value(primal, dual, gradient, 0.5 * norm)
 
 
-def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+Outputs = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outputs:
     """Best output of every example: outputs end to end, their offsets (N + 1,), and their scores (N,)."""
+    return outputs_by(best_pass, problem, w, n_jobs)
+
+
+def completions(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outputs:
+    """Best acceptable output of every example, in the form of `best_outputs`: the targets where labels are complete.
+
+    A score of -inf: no acceptable output of that example obeys the constraints. ``kernels.with_targets(problem, outputs)`` is
+    the next convex problem of CCCP.
+    """
+    return outputs_by(complete_pass, problem, w, n_jobs)
+
+
+def outputs_by(oracle: Any, problem: Any, w: np.ndarray, n_jobs: int | None) -> Outputs:
+    """What the loop `oracle` finds for every example."""
     starts, parts = kernels.sizes(problem)
     out, values = np.zeros(starts[-1], np.int32), np.zeros(len(starts) - 1)
 
     def run(chunk):
-        best_pass(problem, *chunk, w, np.zeros(parts, w.dtype), starts, out, values)
+        oracle(problem, *chunk, w, np.zeros(parts, w.dtype), starts, out, values)
 
     in_threads(run, chunks(problem), n_jobs)
     return out, starts, values

@@ -50,12 +50,16 @@ def choose(problem: Any, loss: Family) -> Solver:
     beta finite        L-BFGS                          DCA
     beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
     =================  ==============================  =================================
+
+    SDM works in the dual, which a partially labelled problem has not: there it is DCA instead.
     """
     if not loss.is_smooth and loss.gamma == 0:
         return Perceptron()
     if kernels.total_parts(problem) > LARGE:
         return DCA()
-    return LBFGS() if loss.is_smooth else SDM()
+    if loss.is_smooth:
+        return LBFGS()
+    return DCA() if kernels.is_partial(problem) else SDM()
 
 
 def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None) -> Task:
@@ -115,12 +119,14 @@ def solve(
         Of the weights. Objective values are always float64.
     n_jobs : int, optional
         Threads for passes over all examples (batch solvers, certificates). Never changes the answer.
-    validation : problem, optional
-        Held-out data: stop when its mean cost has not improved for `patience` epochs, and return the best model seen.
+    validation : problem or function of the weights, optional
+        Held-out data, or what to judge by instead of their mean cost (less is better): stop when it has not improved for
+        `patience` epochs, and return the best model seen.
     callbacks : sequence of callables
         Each is called with a `Record` after every epoch; a true answer stops.
-    evaluate : {"end", "epoch", "never"}
-        When to compute primal and dual exactly (one more pass over the data each time).
+    evaluate : {"end", "epoch", "primal", "never"}
+        When to compute primal and dual exactly (one more pass over the data each time); "primal": at the end, without the dual
+        bound, which needs a gradient as large as the weights.
     start : array, optional
         Weights to start from.
     resume : SolveResult, optional

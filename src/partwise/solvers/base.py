@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import dataclasses
+import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +21,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.losses import LOSSES, Family
-from partwise.objective import SLICE, Value, mean_cost, objective
-from partwise.solvers.result import Record, SolveResult
+from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, objective
+from partwise.solvers.result import Best, Record, SolveResult
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,7 @@ class Solver:
     default_epochs: ClassVar[int] = 50
     needs: ClassVar[tuple[Any, ...]] = ()  #: kernels needed besides those of the loss
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
+    fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
 
     def accepts(self, loss: Family) -> bool:
@@ -123,6 +125,14 @@ def check(solver: Solver, problem: Any, loss: Family) -> None:
             f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(able)}. "
             f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.accepts(f))}."
         )
+    if solver.fixed_targets and kernels.is_partial(problem):
+        from partwise.solvers import SOLVERS
+
+        able = [name for name, make in SOLVERS.items() if make().accepts(loss) and not make.fixed_targets]
+        raise ValueError(
+            f"Solver {solver.name!r} works in the dual, with one target per example, but the problem is partially labelled: the "
+            f"truth of some examples is a set of outputs, and the objective is not convex. Solvers that can: {', '.join(able)}."
+        )
     basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
     kernels.require(problem, (*basic, *loss.needs), f"The loss {loss.name!r}")
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
@@ -138,7 +148,7 @@ def check_sizes(task: Task, validation: Any, start: np.ndarray | None, resume: S
     d = kernels.n_weights(task.problem)
     if start is not None and np.shape(start) != (d,):
         raise ValueError(f"start must have one number per weight, shape ({d},). Got shape {np.shape(start)}.")
-    if validation is not None and kernels.n_weights(validation) != d:
+    if validation is not None and not callable(validation) and kernels.n_weights(validation) != d:
         raise ValueError(f"The validation problem has {kernels.n_weights(validation)} weights, the training problem {d}.")
     if resume is not None and (resume.state is None or resume.size != size_of(task.problem)):
         raise ValueError(
@@ -146,6 +156,29 @@ def check_sizes(task: Task, validation: Any, start: np.ndarray | None, resume: S
             + ("was stored without its state." if resume.state is None else "belongs to a problem of another size.")
             + " Pass start=result.w to start from its weights."
         )
+
+
+def check_completions(task: Task) -> None:
+    """Raise, naming the example, if the labels of a partially labelled one cannot be completed."""
+    if kernels.is_partial(task.problem):
+        values = completions(task.problem, np.zeros(kernels.n_weights(task.problem), task.dtype), task.n_jobs)[2]
+        if values.min(initial=0.0) == -np.inf:
+            raise ValueError(
+                f"No output of example {int(np.argmin(values))} agrees with its partial labels and obeys the constraints."
+            )
+
+
+def verdict(value: Value, tol: float) -> str:
+    """Why `value` is good enough, in words; empty if it is not, or if nobody knows."""
+    scale = tol * abs(value.primal)
+    if tol <= 0:
+        return ""
+    if value.gap <= scale:
+        return f"relative duality gap {value.gap / max(value.primal, 1e-300):.2g} <= {tol:g}"
+    if math.isnan(value.dual) and value.residual <= scale:
+        share = value.residual / max(value.primal, 1e-300)
+        return f"a stationary point: 1/2 ||gradient||^2 is {share:.2g} <= {tol:g} of the objective, which is not convex"
+    return ""
 
 
 def run(
@@ -164,13 +197,14 @@ def run(
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
     check(solver, task.problem, task.loss)
     check_sizes(task, validation, start, resume)
+    check_completions(task)
     max_epochs = solver.default_epochs if max_epochs is None else max_epochs
     state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
     history = [] if resume is None else list(resume.history)
     before = history[-1].seconds if history else 0.0
-    clock = time.perf_counter()
+    clock, cpu_clock = time.perf_counter(), time.process_time()
     status, message = "max_epochs", f"stopped after {max_epochs} epochs"
-    best_weights, best_cost, best_epoch = None, math.inf, 0
+    best = None if resume is None or validation is None else resume.best
     last = Value(math.nan, math.nan, np.zeros(0))
     evaluated_at = -1
     try:
@@ -184,13 +218,16 @@ def run(
                 record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
             if validation is not None:
                 weights = solver.weights(state)
-                record = dataclasses.replace(record, validation=mean_cost(validation, weights, task.n_jobs))
-                if record.validation < best_cost:
-                    best_weights, best_cost, best_epoch = weights, record.validation, state.epochs
+                held_out = validation(weights) if callable(validation) else mean_cost(validation, weights, task.n_jobs)
+                record = dataclasses.replace(record, validation=held_out)
+                if best is None or held_out < best.cost:
+                    best = Best(weights, held_out, state.epochs)
             history.append(record)
-            asked = [c(record.with_weights(lambda: solver.weights(state))) for c in callbacks]
-            if tol > 0 and evaluated_at == state.epochs and last.gap <= tol * abs(last.primal):
-                status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+            resumable = functools.partial(_resumable, solver, task, state, history, best)
+            seen = record.with_access(lambda: solver.weights(state), resumable)
+            asked = [c(seen) for c in callbacks]
+            if evaluated_at == state.epochs and (why := verdict(last, tol)):
+                status, message = "converged", why
                 break
             if progress.loss == 0.0 and math.isnan(progress.estimate):
                 status, message = "converged", "no example had a loss in the last epoch"
@@ -198,26 +235,31 @@ def run(
             if any(asked):
                 status, message = "callback", "a callback asked to stop"
                 break
-            if validation is not None and state.epochs - best_epoch >= patience:
+            if best is not None and state.epochs - best.epoch >= patience:
                 status = "early_stopping"
-                message = f"no better on held-out data for {patience} epochs; the model of epoch {best_epoch} is kept"
+                message = f"no better on held-out data for {patience} epochs; the model of epoch {best.epoch} is kept"
                 break
     except KeyboardInterrupt:
         status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
     if status == "max_epochs" and tol > 0 and history and math.isfinite(history[-1].estimate):
         message += f", the tolerance {tol:g} was not reached"
-    w = solver.weights(state) if best_weights is None else best_weights
+    if status == "max_epochs" and best is not None:
+        message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
+    w = solver.weights(state) if best is None else best.weights
     if not np.isfinite(w).all():
         raise FloatingPointError(
             f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
         )
-    if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best_weights is not None):
+    if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best is not None):
         with contextlib.suppress(KeyboardInterrupt):  # impatience with the certificate must not cost the model
-            if best_weights is None:
+            if evaluate == "primal":
+                losses = losses_at(task.problem, task.loss, w, task.n_jobs)
+                last = Value(0.5 * float(np.dot(w, w)) + float(task.C @ losses), math.nan, np.zeros(0))
+            elif best is None:
                 last = solver.bounds(task, state)
                 w = solver.weights(state)  # bounds may have found which of its iterates is best
-                if tol > 0 and last.gap <= tol * abs(last.primal):
-                    status, message = "converged", f"relative duality gap {last.gap / max(last.primal, 1e-300):.2g} <= {tol:g}"
+                if why := verdict(last, tol):
+                    status, message = "converged", why
             else:
                 last = objective(task.problem, task.loss, task.C, w, task.n_jobs)
     return SolveResult(
@@ -230,9 +272,32 @@ def run(
         n_epochs=state.epochs,
         n_oracle_calls=state.oracle_calls,
         seconds=before + time.perf_counter() - clock,
+        cpu_seconds=time.process_time() - cpu_clock,
         history=history,
         solver=solver,
         loss=task.loss,
         size=size_of(task.problem),
         state=state,
+        best=best,
+    )
+
+
+def _resumable(solver: Solver, task: Task, state: Any, history: list[Record], best: Best | None) -> SolveResult:
+    """All that `resume` needs, before the run is over. The state is the one in use, not a copy: to be written down at once."""
+    return SolveResult(
+        w=np.zeros(0),
+        primal=math.nan,
+        dual=math.nan,
+        converged=False,
+        status="running",
+        message=f"epoch {state.epochs}",
+        n_epochs=state.epochs,
+        n_oracle_calls=state.oracle_calls,
+        seconds=history[-1].seconds,
+        history=history,
+        solver=solver,
+        loss=task.loss,
+        size=size_of(task.problem),
+        state=state,
+        best=best,
     )

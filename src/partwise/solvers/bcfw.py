@@ -97,7 +97,7 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
     for i in order:
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y = work.y[:length]
-        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta)
+        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta, work.t[:length])
         value = float(kernels.best(problem, i, theta, y)) - reference
         gap, record = C[i] * value, sets.head[i]
         while record >= 0:
@@ -134,6 +134,7 @@ class BCFW(Solver):
     name = "bcfw"
     default_epochs = 200
     accepted = "max-margin losses L(inf, gamma)"
+    fixed_targets = True
     average: bool = True
 
     def accepts(self, loss: Family) -> bool:

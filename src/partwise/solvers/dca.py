@@ -7,7 +7,7 @@ so far, in closed form, without a learning rate:
         L_i(w), dL_i(w)  from one call of the oracle
         eta = min{ C_i, L_i(w) / ||dL_i(w)||^2 }
         w  <- w - eta dL_i(w)
-    return the average of all w
+    return the average of all w, w_t with weight t^average_power
 
 For beta = inf, gamma = 1 this is 1-best MIRA step for step; for beta = 1, gamma = 0 it is a passive-aggressive CRF. It is an
 online method: excellent after a few epochs, but it never takes back what an example once added, so its limit is not exactly
@@ -53,7 +53,9 @@ class DCA(OnlineSolver):
     """Dual coordinate ascent for every L(beta, gamma); no learning rate (see the module)."""
 
     name = "dca"
-    default_epochs = 20
+    default_epochs = 10
+
+    average_power: float = 2.0  # as published it is 0; on held-out parts of CoNLL-2000, 2 gets as far in half the epochs
 
     def visit(self, task, state, order):
         return dca_pass(task.problem, task.loss.kernel, order, task.C, state.weights, state.work)

@@ -110,13 +110,14 @@ def kbest_mira_pass(problem, gamma, order, C, weights, work, margins, tol, max_s
     total = 0.0
     for i in order:
         theta = work.theta[: kernels.n_parts(problem, i)]
-        ys, target = margins.ys[:, : kernels.length(problem, i)], kernels.target(problem, i)
-        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta)
+        length = kernels.length(problem, i)
+        ys, target = margins.ys[:, :length], work.t[:length]
+        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta, target)
         n = kernels.kbest(problem, i, theta, ys, margins.b)
         for j in range(n):
             margins.b[j] -= reference
         if margins.b[0] > 0.0:
-            kernels.gram(problem, i, target, ys, n, margins.products, work.gradient, margins.second)
+            kernels.gram(problem, i, target, ys, n, margins.products, margins.second, work.gradient)
             solve_margins(margins.products, margins.b, n, C[i], tol, max_steps, margins.alpha, margins.g)
             for j in range(n):
                 if margins.alpha[j] > 0.0:

@@ -9,7 +9,7 @@ y = g' - g,
         w <- w + t d; the new pair replaces the oldest
 
 The stopping rule is a certificate, not a guess: P(w) - D = 1/2 ||g||^2 (see `partwise.objective`), known after every iteration
-without another pass.
+without another pass. A partially labelled problem is not convex: there 1/2 ||g||^2 certifies a stationary point only.
 
 **The vector work is fused.** The textbook's two-loop recursion makes 4 m dependent passes over the weights. But d is a
 combination of the basis s_1 y_1 .. s_m y_m g, and its 2m + 1 coefficients follow from the products of these vectors alone
@@ -256,7 +256,7 @@ class LBFGSState(State):
     w: np.ndarray | None = None
     gradient: np.ndarray | None = None
     primal: float = math.nan
-    gap: float = math.nan  #: 1/2 ||gradient||^2
+    residual: float = math.nan  #: 1/2 ||gradient||^2
     loss: float = math.nan
     memory: Memory | None = None
     exhausted: bool = False  #: no step decreases P any more: rounding errors are larger than what is left to gain
@@ -306,14 +306,15 @@ class LBFGS(Solver):
         """Value at the current point, known already; the gradient is the state's own, which the next epoch will overwrite."""
         if state.gradient is None:
             self.evaluate_start(task, state)
-        return Value(state.primal, state.primal - state.gap, state.gradient)
+        dual = math.nan if kernels.is_partial(task.problem) else state.primal - state.residual
+        return Value(state.primal, dual, state.gradient, state.residual)
 
     def evaluate_start(self, task: Task, state: LBFGSState) -> None:
         """Value and gradient at the weights to start from."""
         value = objective(task.problem, task.loss, task.C, state.w, task.n_jobs, state.pool)
         loss = value.primal - 0.5 * float(state.w @ state.w)
-        calls = state.oracle_calls + task.n
-        state.__dict__.update(gradient=value.gradient, primal=value.primal, gap=value.gap, loss=loss, oracle_calls=calls)
+        known = {"gradient": value.gradient, "primal": value.primal, "residual": value.residual, "loss": loss}
+        state.__dict__.update(known, oracle_calls=state.oracle_calls + task.n)
 
     def epoch(self, task: Task, state: LBFGSState) -> Progress:
         if state.gradient is None:
@@ -325,12 +326,12 @@ class LBFGS(Solver):
             # rounding errors, or pairs from far away, have spoilt H: begin again along the gradient, and if that fails too, rest
             state.memory.slots, state.exhausted = [], along_gradient
         state.epochs += 1
-        return Progress(state.loss, state.gap)
+        return Progress(state.loss, state.residual)
 
     def descend(self, task: Task, state: LBFGSState) -> bool:
         """One line search along -H g; False if no lower point was found, and then the point has not moved."""
         w, to, memory, old = state.w, state.trial, state.memory, state.gradient
-        direction = memory.direction(2.0 * state.gap, state.primal) if state.gap else None
+        direction = memory.direction(2.0 * state.residual, state.primal) if state.residual else None
         noise = 10.0 * float(np.finfo(w.dtype).eps) * abs(state.primal)
         if direction is None or not -direction.slope > 0.01 * noise:
             return False
@@ -359,7 +360,7 @@ class LBFGS(Solver):
                     gradient=value.gradient,
                     pool=[*state.pool, old],
                     primal=value.primal,
-                    gap=value.gap,
+                    residual=value.residual,
                     loss=value.primal - 0.5 * sum(norms),
                     memory=memory.after(slot, rows, total),
                 )

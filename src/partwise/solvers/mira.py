@@ -42,8 +42,9 @@ def mira_pass(problem, gamma, order, C, weights, work):
     total = 0.0
     for i in order:
         theta = work.theta[: kernels.n_parts(problem, i)]
-        y, target = work.y[: kernels.length(problem, i)], kernels.target(problem, i)
-        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta)
+        length = kernels.length(problem, i)
+        y, target = work.y[:length], work.t[:length]
+        reference = score_augmented(problem, i, weights.v, 1.0, gamma, theta, target)
         violation = kernels.best(problem, i, theta, y) - reference
         if violation > 0.0:
             kernels.difference(problem, i, target, y, 1.0, work.gradient)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from partwise import kernels
+from partwise.accumulator import compact
 from partwise.losses import Workspace, workspace
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import Weights, averaged, current, make_weights
@@ -29,17 +31,29 @@ class OnlineSolver(Solver):
     ----------
     average : bool
         Return the average of all iterates rather than the last one.
+    average_power : float >= 0
+        The average takes w_t with weight t^average_power: 0 is the plain average, which remembers its bad beginnings; a positive
+        power forgets them sooner (Shamir and Zhang 2013) and costs nothing more.
     """
 
     average: bool = True
+    average_power: float = 0.0
+
+    def __post_init__(self):
+        if not (isinstance(self.average_power, int | float) and 0 <= self.average_power < math.inf):
+            raise ValueError(
+                f"The 'average_power' parameter of {type(self).__name__} must be a float in the range [0, inf). "
+                f"Got {self.average_power!r} instead."
+            )
 
     def visit(self, task: Task, state: Any, order: np.ndarray) -> float:
         """Visit the examples in `order`; returns sum_i C_i L_i as seen on the way."""
         raise NotImplementedError
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
-        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start)
-        return OnlineState(weights=weights, work=workspace(task.problem, task.dtype))
+        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
+        work = workspace(task.problem, task.dtype)
+        return OnlineState(weights=weights, work=work._replace(gradient=compact(work.gradient)))
 
     def epoch(self, task: Task, state: Any) -> Progress:
         loss = 0.0

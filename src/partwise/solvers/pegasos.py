@@ -15,7 +15,8 @@ are not negative. Hence
     r^2 = P(0) = sum_i C_i L_i(0)
 
 holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and
-w* = 0, a ball of no use: there is no projection then.) Projection tames the first steps, which are as long as N C ||dL||;
+w* = 0, a ball of no use: there is no projection then. For a partially labelled problem, which is not convex, P(0) >= P(w*) alone
+gives r^2 = 2 P(0).) Projection tames the first steps, which are as long as N C ||dL||;
 Mančev (2015) found the variant without it at least as good in the end.
 
 The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w
@@ -25,7 +26,7 @@ distribution over outputs, found in step s,
     w = -sum_s m_s dL_s,    D >= -1/2 ||w||^2 + sum_s m_s (L_s(w_s) - w_s . dL_s),
 
 where the bracket is gamma E_q[l] + H(q) / beta. The sum follows the same recursion as w, in one number. So there is a
-duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at zero.
+duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at zero, and full labels.
 
 Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0).
 Memory: w and its average.
@@ -46,6 +47,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from partwise import kernels
 from partwise.accumulator import dot, squared_norm
 from partwise.compilation import entry
 from partwise.losses import add_gradient, evaluate
@@ -112,12 +114,13 @@ class Pegasos(StochasticSolver):
     project: bool = True
 
     def init(self, task, start=None):
-        state = PegasosState(**vars(super().init(task, start)))
+        partial = kernels.is_partial(task.problem)
+        state = PegasosState(**vars(super().init(task, start)), is_dual=not partial)
         if start is not None and np.any(start):
             state.steps, state.is_dual = np.count_nonzero(task.C), False
         if self.project:
             losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
-            state.radius = math.sqrt(max(float(task.C @ losses), 0.0))
+            state.radius = math.sqrt(max(float(task.C @ losses), 0.0) * (2.0 if partial else 1.0))
             state.oracle_calls += task.n
         return state
 
@@ -141,4 +144,4 @@ class Pegasos(StochasticSolver):
 
     def bounds(self, task, state):
         value = super().bounds(task, state)
-        return value._replace(dual=max(value.dual, state.best_dual))
+        return value._replace(dual=max(value.dual, state.best_dual))  # nan stays nan

@@ -30,6 +30,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry, helper
+from partwise.losses import score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
 
@@ -49,12 +50,13 @@ def perceptron_pass(problem, order, C, weights, work):
     total, mistakes = 0.0, 0
     for i in order:
         theta = work.theta[: kernels.n_parts(problem, i)]
-        y, target = work.y[: kernels.length(problem, i)], kernels.target(problem, i)
-        kernels.score(problem, i, weights.v, theta)
+        length = kernels.length(problem, i)
+        y, target = work.y[:length], work.t[:length]
+        reference = score_augmented(problem, i, weights.v, 1.0, 0.0, theta, target)
         value = kernels.best(problem, i, theta, y)
         if differ(y, target):
             mistakes += 1
-            total += C[i] * max(value - kernels.value_of(problem, i, theta, target), 0.0)
+            total += C[i] * max(value - reference, 0.0)
             kernels.difference(problem, i, target, y, 1.0, work.gradient)
             add(weights, C[i], work.gradient)
         count_step(weights)

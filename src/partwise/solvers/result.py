@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,22 +39,42 @@ class Record:
     estimate: float = math.nan
     validation: float = math.nan
     _weights: Callable[[], np.ndarray] | None = field(default=None, repr=False, compare=False)
+    _result: Callable[[], SolveResult] | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float:
         """primal - dual."""
         return self.primal - self.dual
 
-    def with_weights(self, weights: Callable[[], np.ndarray]) -> Record:
-        """The same record for a callback, which may ask for the weights."""
-        values = {k: v for k, v in self.__dict__.items() if k != "_weights"}
-        return Record(**values, _weights=weights)
+    def with_access(self, weights: Callable[[], np.ndarray], result: Callable[[], SolveResult]) -> Record:
+        """The same record for a callback, which may ask for the weights, and for what it takes to go on from here."""
+        return replace(self, _weights=weights, _result=result)
 
     def weights(self) -> np.ndarray:
         """The model at this epoch (within a callback only)."""
         if self._weights is None:
             raise RuntimeError("The weights of an epoch can be read only within its callback.")
         return self._weights()
+
+    def result(self) -> SolveResult:
+        """What ``resume=`` needs to go on from this epoch (within a callback only; later epochs change it)."""
+        if self._result is None:
+            raise RuntimeError("What an epoch can be resumed from can be read only within its callback.")
+        return self._result()
+
+    def as_dict(self) -> dict[str, float | None]:
+        """The numbers, with None for what was not computed, for JSON."""
+        names = ("epoch", "seconds", "loss", "oracle_calls", "primal", "dual", "gap", "estimate", "validation")
+        values = {name: getattr(self, name) for name in names}
+        return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+class Best(NamedTuple):
+    """The best model on held-out data so far."""
+
+    weights: np.ndarray
+    cost: float
+    epoch: int
 
 
 @dataclass(frozen=True)
@@ -71,8 +91,8 @@ class SolveResult:
         Whether the tolerance was reached.
     status : str
         ``converged``, ``max_epochs``, ``early_stopping``, ``callback`` or ``interrupted``; `message` says it in words.
-    n_epochs, n_oracle_calls, seconds
-        What it cost.
+    n_epochs, n_oracle_calls, seconds, cpu_seconds
+        What it cost; the CPU time is that of this process since it started or resumed.
     history : list of Record
     solver, loss
         What was run, with all parameters.
@@ -80,6 +100,8 @@ class SolveResult:
         Examples, weights and parts of the problem.
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
+    best : Best or None
+        The best model on held-out data, if there were any; `w` is its weights.
     """
 
     w: np.ndarray
@@ -95,7 +117,9 @@ class SolveResult:
     solver: Any
     loss: Any
     size: tuple[int, int, int] = (0, 0, 0)
+    cpu_seconds: float = math.nan
     state: Any = field(default=None, repr=False)
+    best: Best | None = field(default=None, repr=False)
 
     @property
     def gap(self) -> float:

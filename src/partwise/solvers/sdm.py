@@ -176,7 +176,7 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
         calls += 1
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y, ys = work.y[:length], all_ys[:, :length]
-        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta)
+        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta, work.t[:length])
         steepest = reference - float(kernels.best(problem, i, theta, y))
         n, low, high, total = gather(head, following, start, outputs, i, length, records, ys), np.inf, -np.inf, 0.0
         for k in range(n):
@@ -285,6 +285,7 @@ class SDM(Solver):
     name = "sdm"
     default_epochs = 200
     accepted = "max-margin losses L(inf, gamma)"
+    fixed_targets = True
     cached_passes: int = 10
     average: bool = False
 

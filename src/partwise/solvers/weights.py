@@ -5,7 +5,7 @@ The current weights are w_t = a_t v_t, so shrinking is one multiplication, and t
     sum_{s <= t} w_s = A_t v_t + u_t,    A_t = sum_{s <= t} a_s,
 
 because an update v += delta at step t changes the sum only through u -= A_{t-1} delta (Xu 2011; Collins' averaged perceptron
-is the case a = 1).
+is the case a = 1). Iterates may enter with weights of their own, sum_s b_s w_s: then A_t = sum_{s <= t} b_s a_s.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import expect_row, row
+from partwise.accumulator import expect_row, release, row, touched
 from partwise.compilation import helper
 
-SCALE, SUM, STEPS, NORM = range(4)
+SCALE, SUM, STEPS, NORM, VISITS, POWER = range(6)
+UNIT = 2.0**-12  # weights in the average are (t * UNIT)^power: a constant, so that they do not depend on how much data there is
 BLOCK = 1 << 16
 AHEAD = 16  # rows between the request for a row of the sum and its use
 
@@ -25,8 +26,8 @@ AHEAD = 16  # rows between the request for a row of the sum and its use
 class Weights(NamedTuple):
     """Weights in the making.
 
-    `numbers` holds a_t, A_t, the number of steps (or the sum of their weights in the average), and ||v||^2 where a solver
-    keeps it.
+    `numbers` holds a_t, A_t, the number of steps (or the sum of their weights in the average), ||v||^2 where a solver
+    keeps it, t where `count_step` counts it, and the power of t that weighs the average.
     """
 
     v: np.ndarray
@@ -34,11 +35,11 @@ class Weights(NamedTuple):
     numbers: np.ndarray
 
 
-def make_weights(n_weights: int, dtype=np.float64, average: bool = True, start=None) -> Weights:
-    """Zero weights, or those of `start`."""
+def make_weights(n_weights: int, dtype=np.float64, average: bool = True, start=None, power: float = 0.0) -> Weights:
+    """Zero weights, or those of `start`; `count_step` will enter w_t into the average with weight t^power."""
     v = np.zeros(n_weights, dtype) if start is None else np.array(start, dtype)
     u = np.zeros(n_weights if average else 0, dtype)
-    return Weights(v, u, np.array([1.0, 0.0, 0.0, float(v @ v)]))
+    return Weights(v, u, np.array([1.0, 0.0, 0.0, float(v @ v), 0.0, power]))
 
 
 @helper
@@ -50,8 +51,8 @@ def add(weights, c, a):
     for k in range(a.count[0]):
         if u.size and k + AHEAD < a.count[0]:  # w was just scored, but the sum lies cold in memory
             expect_row(u, a.rows[k + AHEAD], a.width)
-        a.seen[a.rows[k]] = False
-        value, weight = row(a.value, a.rows[k], a.width), row(v, a.rows[k], a.width)
+        release(a, k)
+        value, weight = touched(a, k), row(v, a.rows[k], a.width)
         for j in range(a.width):
             weight[j] += c * value[j]
         if u.size:
@@ -92,8 +93,10 @@ def enter(weights, weight):
 
 @helper
 def count_step(weights):
-    """Enter the current weights into the average like all others."""
-    enter(weights, 1.0)
+    """Enter the current weights into the average as w_t, and go on to t + 1."""
+    numbers = weights.numbers
+    numbers[VISITS] += 1.0
+    enter(weights, 1.0 if numbers[POWER] == 0.0 else (numbers[VISITS] * UNIT) ** numbers[POWER])
 
 
 def current(weights: Weights) -> np.ndarray:

@@ -9,109 +9,28 @@ history. A chain of order k (a (k+1)-gram model) is a first-order chain over sta
 
 Parts: (t, label) nodes, then tied (state, label) transitions, then stop labels. Cost of an oracle: O(T H^k L) time, O(T H^k)
 memory. Weights lie in rows of L: features, then A_1 .. A_k, then stop.
+
+What is known of a token may be a set of labels instead of one: the acceptable outputs are the product of the sets.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import helper
-from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows
+from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference
 from partwise.numerics import fill, padded_width
-from partwise.structures.multiclass import check_costs, pack_sets
-
-
-class ChainProblem(NamedTuple):
-    """N packed sequences over L labels."""
-
-    rows: Any  #: feature rows, one per token, sequences end to end
-    starts: np.ndarray  #: (N + 1,) int64 first token of each sequence
-    gold: np.ndarray  #: (tokens,) int32 true labels
-    targets: np.ndarray  #: (tokens,) int32 labels that margins are measured against
-    costs: np.ndarray  #: (L, L) cost of answering column for row, per token
-    allowed: np.ndarray  #: (tokens,) int32 row of `sets`, or empty: everything is allowed
-    sets: np.ndarray  #: (sets, L) bool
-    barrier: np.ndarray  #: (L + 1, L + 1) 0 or -inf: previous label or begin (last row), next label or end (last column)
-    n_labels: int
-    order: int
-    use_start: bool  #: whether transitions out of the begin symbol have weights
-    use_stop: bool  #: whether the last label has a stop weight
-
-
-def chain_problem(
-    x,
-    lengths,
-    gold=None,
-    n_labels=None,
-    *,
-    order=1,
-    costs=None,
-    allowed=None,
-    forbidden=(),
-    use_start=True,
-    use_stop=True,
-    dtype=np.float64,
-) -> ChainProblem:
-    """Pack sequences.
-
-    Parameters
-    ----------
-    x : array or sparse matrix (tokens, n_features), or feature rows
-        The tokens of all sequences, end to end.
-    lengths : integers (N,)
-        Number of tokens of each sequence; zero is fine.
-    gold : integers (tokens,), optional
-        True labels in [0, n_labels); left out for prediction.
-    n_labels : int, optional
-    order : int
-        How many previous labels a transition looks at.
-    costs : array (L, L), optional
-        Cost of one token, ``costs[true, answered]``, with a zero diagonal; Hamming by default.
-    allowed : bool array (tokens, L), optional
-        Labels each token may be given; all by default.
-    forbidden : iterable of (previous, next)
-        Transitions that may not happen. ``None`` as previous is the beginning, as next the end of a sequence.
-    use_start, use_stop : bool
-        Whether the first and last label have weights of their own.
-    """
-    rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
-    lengths = np.asarray(lengths, np.int64).reshape(-1)
-    if (lengths < 0).any() or lengths.sum() != n_rows(rows):
-        raise ValueError(f"The lengths sum to {lengths.sum()}, but there are {n_rows(rows)} tokens.")
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    n = int(starts[-1])
-    gold = np.zeros(n, np.int32) if gold is None else np.asarray(gold, np.int32)
-    if gold.shape != (n,):
-        raise ValueError(f"Expected one label per token: {n} tokens, gold of shape {gold.shape}.")
-    k = int(n_labels if n_labels is not None else gold.max(initial=-1) + 1)
-    if n and (gold.min() < 0 or gold.max() >= k):
-        raise ValueError(f"Labels must be integers in [0, {k}). Got {gold.min()} to {gold.max()}.")
-    if order < 1:
-        raise ValueError(f"The order of a chain must be at least 1. Got {order} instead.")
-    barrier = np.zeros((k + 1, k + 1))
-    for before, after in forbidden:
-        barrier[k if before is None else before, k if after is None else after] = -np.inf
-    which, sets = pack_sets(allowed, n, k)
-    return ChainProblem(
-        rows, starts, gold, gold, check_costs(costs, k), which, sets, barrier, k, int(order), bool(use_start), bool(use_stop)
-    )
-
-
-def chain_blocks(n_features: int, n_labels: int, order: int) -> dict[str, tuple[int, int]]:
-    """First row and number of rows (of n_labels weights each) of every block of the weight vector."""
-    blocks = {"features": (0, n_features)}
-    start = n_features
-    for j in range(1, order + 1):
-        blocks[f"transitions_{j}"] = (start, (n_labels + 1) ** j)
-        start += (n_labels + 1) ** j
-    blocks["stop"] = (start, 1)
-    return blocks
-
+from partwise.structures.chain_packing import (  # noqa: F401 - one place to import chains from
+    ChainProblem,
+    PartialChainProblem,
+    chain_blocks,
+    chain_problem,
+    take,
+)
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sizes
@@ -167,6 +86,8 @@ def has_weight(problem, state, j):
     """Whether transitions of order j out of `state` have weights (begin symbols only if use_start)."""
     if problem.use_start:
         return True
+    if not problem.use_transitions:
+        return False
     symbols = problem.n_labels + 1
     for _ in range(j):
         if state % symbols == problem.n_labels:
@@ -242,6 +163,30 @@ def cost(problem, i, y):
     for t in range(len(y)):
         total += problem.costs[problem.gold[problem.starts[i] + t], y[t]]
     return total
+
+
+@kernels.is_labelled.implements(PartialChainProblem)
+def is_labelled(problem, i):
+    for k in range(problem.starts[i], problem.starts[i + 1]):
+        if problem.gold[k] >= problem.n_labels:
+            return False
+    return True
+
+
+@kernels.restrict.implements(PartialChainProblem)
+def restrict(problem, i, theta):
+    L, first = problem.n_labels, problem.starts[i]
+    for t in range(problem.starts[i + 1] - first):
+        truth, node = problem.gold[first + t], row(theta, t, L)
+        for c in range(L):
+            fine = c == truth if truth < L else problem.known[truth - L, c]
+            if not fine:
+                node[c] = -np.inf
+
+
+@kernels.with_targets.implements(PartialChainProblem)
+def with_targets(problem, targets):
+    return ChainProblem(*problem)._replace(targets=targets)
 
 
 @kernels.outputs.implements(ChainProblem)

@@ -3,6 +3,8 @@
     F(x, y) = x (x) e_y,    s(y) = x . W[:, y],    l(y) = costs[gold, y]
 
 All oracles are O(K) once the K scores are known; scoring is O(nnz(x) K).
+
+The truth of an example may be a set of candidate classes. Then gold is K + k for the k-th set, and costs have a row for it.
 """
 
 from __future__ import annotations
@@ -19,15 +21,21 @@ class MulticlassProblem(NamedTuple):
     """N packed examples of a K-class problem."""
 
     rows: Any  #: feature rows, one per example
-    gold: np.ndarray  #: (N,) int32 true classes
+    gold: np.ndarray  #: (N,) int32 true classes, or K + the row of `known`: one of several
     targets: np.ndarray  #: (N,) int32 classes that margins are measured against
-    costs: np.ndarray  #: (K, K) cost of answering column for row
+    costs: np.ndarray  #: (K + sets, K) cost of answering column for row, one row for every value of `gold`
     allowed: np.ndarray  #: (N,) int32 row of `sets`, or empty: everything is allowed
     sets: np.ndarray  #: (sets, K) bool
     n_classes: int
+    known: np.ndarray  #: (sets, K) bool: acceptable classes, what `gold` above K refers to
 
 
-def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, dtype=np.float64) -> MulticlassProblem:
+@kernels.partially_labelled
+class PartialMulticlassProblem(MulticlassProblem):
+    """The same where some example has several acceptable classes: a type of its own, so that full labels pay nothing for it."""
+
+
+def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, dtype=np.float64, known=None) -> MulticlassProblem:
     """Pack a multiclass problem.
 
     Parameters
@@ -40,6 +48,9 @@ def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, d
         ``costs[true, answered]`` with a zero diagonal; 0/1 by default.
     allowed : bool array (N, K), optional
         Classes an example may be given; all by default.
+    known : bool array (sets, K), optional
+        Sets of acceptable classes: a gold of ``n_classes + k`` says that the truth is one of ``known[k]``. The answer to such an
+        example is a PartialMulticlassProblem, if any set in use has more than one class.
     """
     rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
     n = n_rows(rows)
@@ -47,10 +58,47 @@ def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, d
     if gold.shape != (n,):
         raise ValueError(f"Expected one class per example: {n} examples, gold of shape {gold.shape}.")
     k = int(n_classes if n_classes is not None else gold.max(initial=-1) + 1)
-    if n and (gold.min() < 0 or gold.max() >= k):
-        raise ValueError(f"Classes must be integers in [0, {k}). Got {gold.min()} to {gold.max()}.")
+    gold, targets, known = check_gold(gold, k, known, allowed, "Classes", lambda i: f"example {i}")
     which, sets = pack_sets(allowed, n, k)
-    return MulticlassProblem(rows, gold, gold, check_costs(costs, k), which, sets, k)
+    kind = PartialMulticlassProblem if len(known) else MulticlassProblem
+    return kind(rows, gold, targets, costs_of_sets(check_costs(costs, k), known), which, sets, k, known)
+
+
+def check_gold(gold, k: int, known, allowed, what: str, place) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Check true labels in [0, k + sets); returns them, labels to start as targets, and the sets (none if all are single labels).
+
+    A set of one label becomes that label. `place` names the position of an entry of `gold` in words.
+    """
+    known = np.zeros((0, k), np.bool_) if known is None else np.ascontiguousarray(known, np.bool_)
+    if known.ndim != 2 or known.shape[1] != k:
+        raise ValueError(f"`known` must have one row of {k} booleans for each set of acceptable labels. Got shape {known.shape}.")
+    if len(gold) and (gold.min() < 0 or gold.max() >= k + len(known)):
+        raise ValueError(f"{what} must be integers in [0, {k + len(known)}). Got {gold.min()} to {gold.max()}.")
+    if not len(known) or not (gold >= k).any():
+        return gold, gold, known[:0]
+    several = known.sum(axis=1)
+    empty = np.flatnonzero((gold >= k) & (several[np.maximum(gold - k, 0)] == 0))
+    if len(empty):
+        where = place(int(empty[0]))
+        raise ValueError(f"The set of acceptable labels of {where} is empty. Where nothing is known, all are acceptable.")
+    first = np.concatenate([np.arange(k), known.argmax(axis=1)]).astype(np.int32)  # the first label of each set
+    single = np.concatenate([np.ones(k, np.bool_), several == 1])
+    gold = np.where(single[gold], first[gold], gold).astype(np.int32)
+    if gold.max() < k:
+        return gold, gold, known[:0]
+    targets = first[gold]
+    if allowed is not None:  # rather a target that may be answered, where there is one
+        some = np.flatnonzero(gold >= k)
+        both = known[gold[some] - k] & np.asarray(allowed, np.bool_)[some]
+        targets[some] = np.where(both.any(axis=1), both.argmax(axis=1), targets[some])
+    return gold, targets, known
+
+
+def costs_of_sets(costs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """The cost matrix with a row for each set below: the cost against the nearest acceptable label, zero for those in the set."""
+    rows = [np.where(fine[:, None], costs, np.inf).min(axis=0, initial=np.inf) for fine in known]
+    rows = [np.where(np.isfinite(row), row, 0.0) for row in rows]  # an empty set that nobody refers to
+    return np.ascontiguousarray(np.vstack([costs, *rows]))
 
 
 def check_costs(costs, k: int) -> np.ndarray:
@@ -173,6 +221,24 @@ def expected(problem, i, theta, parts):
     for k in range(problem.n_classes):
         parts[k] /= total
     return highest + np.log(total)
+
+
+@kernels.is_labelled.implements(PartialMulticlassProblem)
+def is_labelled(problem, i):
+    return problem.gold[i] < problem.n_classes
+
+
+@kernels.restrict.implements(PartialMulticlassProblem)
+def restrict(problem, i, theta):
+    fine = problem.known[problem.gold[i] - problem.n_classes]
+    for k in range(problem.n_classes):
+        if not fine[k]:
+            theta[k] = -np.inf
+
+
+@kernels.with_targets.implements(PartialMulticlassProblem)
+def with_targets(problem, targets):
+    return MulticlassProblem(*problem)._replace(targets=targets)
 
 
 @kernels.outputs.implements(MulticlassProblem)

@@ -1,0 +1,197 @@
+"""Checkpoints: the state of a run on disk, so that a killed process can go on exactly where it was.
+
+What a solver remembers is a dataclass of numbers, arrays, and NamedTuples of these; scratch memory is left out and made anew. The
+file is written like a model file (safetensors, checksums, atomically), and refused for another solver, loss, or problem.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import time
+import zlib
+from typing import Any
+
+import numpy as np
+
+from partwise.accumulator import Accumulator
+from partwise.losses import Workspace
+from partwise.solvers.base import Solver, Task, size_of
+from partwise.solvers.result import Best, Record, SolveResult
+
+FORMAT = "partwise-checkpoint"
+
+
+def is_scratch(value: Any) -> bool:
+    """Whether it is memory to work in, made anew when a run goes on: workspaces, and pools of vectors."""
+    return isinstance(value, Workspace | Accumulator) or (
+        isinstance(value, list) and any(isinstance(v, np.ndarray) for v in value)
+    )
+
+
+class Checkpoint:
+    """A file that follows a run.
+
+    Parameters
+    ----------
+    path : path
+    every : float
+        Seconds between two of its versions, at least; and at least twenty times as long as writing one takes. 0: every epoch.
+    """
+
+    def __init__(self, path: Any, every: float):
+        self.path, self.every = os.fspath(path), every
+        self.last = time.monotonic()
+        self.cost = 0.0
+        self.fingerprint: dict[str, Any] = {}
+
+    def load(self, solver: Solver, task: Task) -> SolveResult | None:
+        """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
+        from partwise.model_file import read_tensors
+
+        self.fingerprint = fingerprint(solver, task)
+        if not os.path.exists(self.path):
+            return None
+        header, tensors = read_tensors(self.path, FORMAT)
+        found = header.get("fingerprint")
+        if found != self.fingerprint:
+            other = [key for key, value in self.fingerprint.items() if not isinstance(found, dict) or found.get(key) != value]
+            raise ValueError(
+                f"{self.path!r} belongs to another run: {', '.join(other)} differ. Remove it to start afresh, or train with the "
+                "same data and settings to go on."
+            )
+        return restore(header, tensors, solver, task)
+
+    def save(self, record: Record) -> None:
+        """A callback: write the file if it is time."""
+        from partwise.model_file import write_tensors
+
+        now = time.monotonic()
+        if self.every and now - self.last < max(self.every, 20 * self.cost):
+            return
+        result = record.result()
+        header, tensors = describe(result)
+        write_tensors(self.path, {"format": FORMAT, **header, "fingerprint": self.fingerprint}, tensors)
+        self.last = time.monotonic()
+        self.cost = self.last - now
+
+    def remove(self) -> None:
+        """The run is over."""
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+
+
+def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
+    """What must be the same for a state to make sense: solver, loss, C, order of examples, and the problem."""
+    settings = {f.name: getattr(solver, f.name) for f in dataclasses.fields(solver) if not callable(getattr(solver, f.name))}
+    checksum = 0
+    for array in arrays_of(task.problem):
+        checksum = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, checksum) if array.size else checksum
+    return {
+        "solver": f"{solver.name} {settings}",
+        "loss": f"{task.loss}",
+        "C": zlib.crc32(task.C.tobytes()),
+        "seed": [task.seed, task.shuffle],
+        "dtype": np.dtype(task.dtype).name,
+        "size": list(size_of(task.problem)),
+        "data": checksum,
+    }
+
+
+def arrays_of(value: Any) -> list[np.ndarray]:
+    """All arrays in nested tuples."""
+    if isinstance(value, np.ndarray):
+        return [value]
+    return [array for item in value for array in arrays_of(item)] if isinstance(value, tuple) else []
+
+
+def members_of(value: Any) -> dict[str, Any]:
+    """The members of a NamedTuple or dataclass, by name."""
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return value._asdict() if isinstance(value, tuple) else {}  # type: ignore[attr-defined]
+
+
+def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Numbers for JSON, and arrays."""
+    numbers: dict[str, Any] = {}
+    tensors: dict[str, np.ndarray] = {}
+
+    def put(name: str, value: Any) -> None:
+        if isinstance(value, np.ndarray):
+            tensors[name] = value
+        elif isinstance(value, bool | int | float | np.generic):
+            numbers[name] = _text(value)
+        elif isinstance(value, list):
+            tensors[name] = np.array(value, np.int64)
+        elif members := members_of(value):
+            for field, item in members.items():
+                put(f"{name}.{field}", item)
+        elif value is not None:
+            raise TypeError(f"A checkpoint cannot hold {name}, a {type(value).__name__}.")
+
+    for field in dataclasses.fields(result.state):
+        value = getattr(result.state, field.name)
+        if not is_scratch(value):
+            put(f"state.{field.name}", value)
+    if result.best is not None:
+        put("best", result.best)
+    records = [[_text(getattr(record, f)) for f in RECORDED] for record in result.history]
+    return {"numbers": numbers, "history": records}, tensors
+
+
+RECORDED = tuple(f.name for f in dataclasses.fields(Record) if not f.name.startswith("_"))
+
+
+def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solver, task: Task) -> SolveResult:
+    """The result that `describe` was given, but for scratch memory, which is made anew."""
+    numbers = {name: _number(text) for name, text in header["numbers"].items()}
+
+    def take(name: str, like: Any) -> Any:
+        if name in tensors:
+            return tensors[name].tolist() if isinstance(like, list) else np.array(tensors[name])
+        if name in numbers:
+            return numbers[name]
+        if members := members_of(like):
+            return type(like)(**{field: take(f"{name}.{field}", item) for field, item in members.items()})
+        return like
+
+    state = solver.init(task)
+    for field in dataclasses.fields(state):
+        value = getattr(state, field.name)
+        if not is_scratch(value):
+            setattr(state, field.name, take(f"state.{field.name}", value))
+    history = [Record(*(_number(text) for text in record)) for record in header["history"]]
+    best = None
+    if "best.weights" in tensors:
+        best = Best(np.array(tensors["best.weights"]), float(numbers["best.cost"]), int(numbers["best.epoch"]))
+    return SolveResult(
+        w=np.zeros(0),
+        primal=math.nan,
+        dual=math.nan,
+        converged=False,
+        status="resumed",
+        message="read from a checkpoint",
+        n_epochs=state.epochs,
+        n_oracle_calls=state.oracle_calls,
+        seconds=history[-1].seconds if history else 0.0,
+        history=history,
+        solver=solver,
+        loss=task.loss,
+        size=size_of(task.problem),
+        state=state,
+        best=best,
+    )
+
+
+def _text(value: Any) -> str:
+    """A number as text: infinities and NaN are not JSON."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return repr(float(value) if isinstance(value, float) else value)
+
+
+def _number(text: str) -> Any:
+    if text in ("True", "False"):
+        return text == "True"
+    return float(text) if any(c in text for c in ".einf") else int(text)
