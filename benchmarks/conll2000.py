@@ -2,13 +2,12 @@
 
 Attributes are those of CRFsuite's chunking tutorial, encoded beforehand on both sides: for crfsuite they have been appended to a
 trainer or built into ItemSequences, for us they are integers. Iteration times of crfsuite are those it logs itself (CPU seconds).
-Run as::
-
-    python -m benchmarks.conll2000 [--short]
+Memory is that of a process of its own, which this file is too: ``python -m benchmarks.conll2000 --child WHAT``.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -16,7 +15,9 @@ import tempfile
 
 import numpy as np
 
-from benchmarks.harness import RESULTS, Row, Stopwatch, arguments, child, peak_megabytes, report, side_by_side
+from benchmarks.race import Options
+from benchmarks.report import RESULTS, Report, Row
+from benchmarks.timing import Stopwatch, child, peak_megabytes, side_by_side
 from partwise.datasets import chunking_attributes, load_conll2000
 from partwise.metrics import span_f1, token_accuracy
 
@@ -102,11 +103,11 @@ def crfsuite_tagger(model: str):
     return tagger, [pycrfsuite.ItemSequence(chunking_attributes(s)) for s in test], [[token[2] for token in s] for s in test]
 
 
-def rows(short: bool = False) -> list[Row]:
+def run(options: Options) -> Report:
     """All comparisons on this corpus."""
     from partwise.objective import best_outputs
 
-    repeats = 3 if short else 5
+    repeats = options.repeats
     if not ENCODED.exists():
         encode()
     train, labels = our_problem("train")
@@ -173,7 +174,7 @@ def rows(short: bool = False) -> list[Row]:
             note += f"; kept as Python lists: {kept:.0f} MB"
         found.append(Row("conll2000", what, "MB", ours, streamed, f"crfsuite {theirs}", note))
     os.unlink(model)
-    return found
+    return Report("conll2000", found)
 
 
 def run_child(what: str, model: str) -> None:
@@ -201,11 +202,8 @@ def run_child(what: str, model: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__)
-    parser.add_argument("--child")
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--child", required=True)
     parser.add_argument("--model", default="")
-    options = parser.parse_args()
-    if options.child:
-        run_child(options.child, options.model)
-    else:
-        report("conll2000", rows(options.short))
+    arguments = parser.parse_args()
+    run_child(arguments.child, arguments.model)

@@ -3,9 +3,7 @@
     P(w) = 1/2 ||w||^2 + C sum_i max_y ( [y != y_i] + w_y . x_i - w_{y_i} . x_i )
 
 We run SDM to a relative duality gap of 1e-3. The peer runs with the loosest tolerance whose solution has an objective value no
-higher than ours, as computed by `partwise.objective` for both. Run as::
-
-    python -m benchmarks.multiclass [--short]
+higher than ours, as computed by `partwise.objective` for both.
 """
 
 from __future__ import annotations
@@ -14,7 +12,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchmarks.harness import Row, arguments, report, seconds, side_by_side
+from benchmarks.race import Options
+from benchmarks.report import Report, Row
+from benchmarks.timing import seconds, side_by_side
 from partwise.datasets import load_news20, load_usps
 from partwise.losses import get_loss
 from partwise.objective import objective
@@ -68,16 +68,11 @@ def compare(dataset: str, x, y, C: float, repeats: int) -> list[Row]:
     return [Row(dataset, what, "s", ours, theirs, "LinearSVC crammer_singer", note)]
 
 
-def rows(short: bool = False) -> list[Row]:
+def run(options: Options) -> Report:
     """All comparisons."""
-    repeats = 3 if short else 5
     x, y, *_ = load_news20()
-    found = compare("news20", x, y, 1.0, repeats)
+    found = compare("news20", x, y, 1.0, options.repeats)
     x, y, *_ = load_usps()
-    for C in (0.01,) if short else (0.01, 0.1):
-        found += compare("usps", x, y, C, repeats)
-    return found
-
-
-if __name__ == "__main__":
-    report("multiclass", rows(arguments(__doc__).parse_args().short))
+    for C in (0.01,) if options.short else (0.01, 0.1):
+        found += compare("usps", x, y, C, options.repeats)
+    return Report("multiclass", found)

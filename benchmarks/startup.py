@@ -1,7 +1,4 @@
-"""How long a new process takes: ``import partwise``, and the first fit on the demo's data with compiled code on disk.
-
-python -m benchmarks.startup [--short]
-"""
+"""How long a new process takes: ``import partwise``, and the first fit on the demo's data with compiled code on disk."""
 
 from __future__ import annotations
 
@@ -9,10 +6,10 @@ import statistics
 
 import numpy as np
 
-from benchmarks.harness import RESULTS, Row, arguments, child, report
+from benchmarks.race import Options
+from benchmarks.report import Report, Row
+from benchmarks.timing import child
 from partwise.datasets import make_digit_words
-
-WORDS = RESULTS / "digit_words.npz"
 
 IMPORT = """
 import time
@@ -35,22 +32,17 @@ print([time.perf_counter() - imported, imported - clock])
 """
 
 
-def rows(short: bool = False) -> list[Row]:
+def run(options: Options) -> Report:
     """Start-up times; nobody to compare with."""
-    repeats = 3 if short else 5
     X, y = make_digit_words(800)
-    RESULTS.mkdir(exist_ok=True)
-    np.savez(WORDS, x=np.vstack(X), y=np.concatenate(y), edges=np.cumsum([len(w) for w in y])[:-1])
-    found = [Row("-", "import partwise", "s", statistics.median(child("-c", IMPORT) for _ in range(repeats)), None, "-")]
+    words = options.folder / "digit_words.npz"
+    np.savez(words, x=np.vstack(X), y=np.concatenate(y), edges=np.cumsum([len(w) for w in y])[:-1])
+    found = [Row("-", "import partwise", "s", statistics.median(child("-c", IMPORT) for _ in range(options.repeats)), None, "-")]
     for loss in ("hinge", "crf"):
-        program = FIRST_FIT.format(words=str(WORDS), loss=loss)
+        program = FIRST_FIT.format(words=str(words), loss=loss)
         child("-c", program)  # leaves the compiled code on disk
-        times = [child("-c", program) for _ in range(repeats)]
+        times = [child("-c", program) for _ in range(options.repeats)]
         fit, imports = (statistics.median(column) for column in zip(*times, strict=True))
         note = f"and {imports:.2f} s before it to import the estimator (scikit-learn, scipy, numba)"
         found.append(Row("800 digit words", f"first fit in a new process, {loss}", "s", fit, None, "-", note))
-    return found
-
-
-if __name__ == "__main__":
-    report("startup", rows(arguments(__doc__).parse_args().short))
+    return Report("startup", found)
