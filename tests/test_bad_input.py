@@ -98,12 +98,6 @@ def test_parameters_of_the_labeler(parameter, value, message):
         labeler(**{parameter: value}).fit(X, Y)
 
 
-def test_none_as_a_label_cannot_also_be_the_beginning():
-    with pytest.raises(ValueError, match="None stands for the beginning or the end.* Use 'forbid_start' and 'forbid_stop'"):
-        labeler(constraints=[(None, "A")]).fit([[["a"], ["b"]]], [["A", None]])
-    labeler(constraints={"forbid_start": [None]}).fit([[["a"], ["b"]]], [["A", None]])
-
-
 def test_constraints_of_the_classifier():
     for value in ("iob2", {"allow": [1]}):
         with pytest.raises(
@@ -262,7 +256,7 @@ def test_unknown_label_in_partial_fit(fitted):
 def test_early_stopping_needs_two_examples():
     with pytest.raises(ValueError, match="early_stopping=True needs at least two examples to hold one out. Got 1."):
         labeler(early_stopping=True).fit(X[:1], Y[:1])
-    with pytest.raises(ValueError, match=says("validation must be (X, y) or (X, y, lengths).")):
+    with pytest.raises(ValueError, match=says("validation must be (X, y) or (X, y, lengths), or Columns.")):
         labeler().fit(X, Y, validation=X[0][0])
 
 

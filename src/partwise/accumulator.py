@@ -1,4 +1,9 @@
-"""Sparse vectors in a dense scratch with a list of touched rows: exact norms on the way, no allocation per example."""
+"""Sparse vectors with a list of touched rows: exact norms on the way, no allocation per example.
+
+There are two kinds. `Accumulator` keeps its entries where they are in w, so that it can be read like a weight vector. `Compact` keeps
+them side by side in the order they are touched: what one example touches stays in the nearest cache, however long w is. Adding is
+O(1) per entry in both, reading and clearing O(touched).
+"""
 
 from __future__ import annotations
 
@@ -7,19 +12,27 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise.compilation import helper, kernel
-from partwise.prefetch import request_row
+from partwise.prefetch import request, request_row
 
 
 class Accumulator(NamedTuple):
-    """A sparse vector of weights under construction.
+    """A sparse vector of weights under construction, laid out like w; a *row* is `width` neighbouring weights.
 
-    Entries live in `value`, a vector as long as w that is zero outside the touched rows; a *row* is `width` neighbouring weights.
-    Adding is O(1) per entry, reading and clearing O(touched). Memory: d values and d / width marks, but pages never touched
-    are never really allocated.
+    Memory: d values and d / width marks, but pages never touched are never really allocated.
     """
 
-    value: np.ndarray  #: (d,) entries
+    value: np.ndarray  #: (d,) entries, zero outside the touched rows
     seen: np.ndarray  #: (d / width,) whether a row is in the list
+    rows: np.ndarray  #: touched rows
+    count: np.ndarray  #: (1,) how many
+    width: int
+
+
+class Compact(NamedTuple):
+    """The same, its touched rows side by side. Memory: d / width slots and what one example touches."""
+
+    value: np.ndarray  #: (d,) row by row in the order of `rows`: only the beginning is ever used, so only that takes memory
+    slot: np.ndarray  #: (d / width,) 1 + where a row is in the list, or 0
     rows: np.ndarray  #: touched rows
     count: np.ndarray  #: (1,) how many
     width: int
@@ -33,9 +46,15 @@ def accumulator(n_weights: int, width: int, dtype=np.float64) -> Accumulator:
     )
 
 
+def compact(a: Accumulator) -> Compact:
+    """An empty Compact for the same weight vectors as `a`."""
+    value, slot = np.zeros(len(a.value), a.value.dtype), np.zeros(len(a.rows), np.int32)
+    return Compact(value, slot, np.zeros(len(a.rows), np.int64), np.zeros(1, np.int64), a.width)
+
+
 @kernel
 def row(into, r, width):
-    """The view of row r of a weight vector or Accumulator that features are added to."""
+    """The view of row r of a weight vector or accumulator that features are added to."""
 
 
 @row.implements(np.ndarray)
@@ -52,9 +71,20 @@ def _row_of_accumulator(into, r, width):
     return into.value[r * width : (r + 1) * width]
 
 
+@row.implements(Compact)
+def _row_of_compact(into, r, width):
+    s = np.int64(into.slot[r])
+    if s == 0:
+        s = into.count[0] + 1
+        into.count[0] = s
+        into.slot[r] = s
+        into.rows[s - 1] = r
+    return into.value[(s - 1) * width : s * width]
+
+
 @kernel
 def expect_row(into, r, width):
-    """Hint that row r of a weight vector or Accumulator will soon be added to."""
+    """Hint that row r of a weight vector or accumulator will soon be added to."""
 
 
 @expect_row.implements(np.ndarray)
@@ -67,12 +97,47 @@ def _expect_row_of_accumulator(into, r, width):
     request_row(into.value, r, width)
 
 
+@expect_row.implements(Compact)
+def _expect_row_of_compact(into, r, width):
+    request(into.slot, r)
+
+
+@kernel
+def touched(a, k):
+    """The view of the row that was touched as number k, row ``a.rows[k]`` of the vector."""
+
+
+@touched.implements(Accumulator)
+def _touched_in_accumulator(a, k):
+    return a.value[a.rows[k] * a.width : (a.rows[k] + 1) * a.width]
+
+
+@touched.implements(Compact)
+def _touched_in_compact(a, k):
+    return a.value[k * a.width : (k + 1) * a.width]
+
+
+@kernel
+def release(a, k):
+    """Forget that row ``a.rows[k]`` was touched; its entries must be made zero, and in the end ``a.count[0]``."""
+
+
+@release.implements(Accumulator)
+def _release_in_accumulator(a, k):
+    a.seen[a.rows[k]] = False
+
+
+@release.implements(Compact)
+def _release_in_compact(a, k):
+    a.slot[a.rows[k]] = 0
+
+
 @helper
 def squared_norm(a):
     """||a||^2."""
     total = 0.0
     for k in range(a.count[0]):
-        value = row(a.value, a.rows[k], a.width)
+        value = touched(a, k)
         for j in range(a.width):
             total += value[j] * value[j]
     return total
@@ -83,7 +148,7 @@ def dot(a, w):
     """a . w."""
     total = 0.0
     for k in range(a.count[0]):
-        value, weight = row(a.value, a.rows[k], a.width), row(w, a.rows[k], a.width)
+        value, weight = touched(a, k), row(w, a.rows[k], a.width)
         for j in range(a.width):
             total += value[j] * weight[j]
     return total
@@ -93,6 +158,6 @@ def dot(a, w):
 def clear(a):
     """a = 0, ready for the next example."""
     for k in range(a.count[0]):
-        a.seen[a.rows[k]] = False
-        row(a.value, a.rows[k], a.width)[:] = 0.0
+        release(a, k)
+        touched(a, k)[:] = 0.0
     a.count[0] = 0

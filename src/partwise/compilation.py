@@ -34,6 +34,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from llvmlite import binding
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.extending import overload, register_jitable
@@ -102,7 +103,7 @@ class MissingKernel(TypeError):
     """A solver or an oracle needs a kernel that the structure does not provide."""
 
     def __init__(self, kernel: Kernel, structure: type):
-        have = sorted(k.__name__ for k in _kernels if structure in k.implementations)
+        have = sorted(k.__name__ for k in _kernels if any(t in k.implementations for t in structure.__mro__))
         super().__init__(
             f"{structure.__name__} does not implement the kernel {kernel.__name__!r}. It implements: {', '.join(have) or 'none'}."
         )
@@ -229,7 +230,7 @@ def sources(function: Callable, first: type) -> set[str]:
     found: set[str] = set()
     queue: list[Any] = [function]
     for k in _kernels:
-        queue += [f for t, f in k.implementations.items() if t is first or _is_helper_type(t)] + [k.signature]
+        queue += [f for t, f in k.implementations.items() if issubclass(first, t) or _is_helper_type(t)] + [k.signature]
     while queue:
         file = inspect.getsourcefile(queue[-1])
         module = inspect.getmodule(queue.pop())
@@ -256,6 +257,31 @@ def stamp(function: Callable, first: type) -> str:
     for path in sorted(sources(function, first)):
         digest.update(_file_hash(path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0))
     return digest.hexdigest()[:16]
+
+
+def external_symbols(library: Any) -> list[str]:
+    """What compiled code takes from outside: the allocator, the C interface of Python, mathematics."""
+    module = library._final_module
+    declared = (v.name for v in (*module.functions, *module.global_variables) if v.is_declaration)
+    return sorted(name for name in declared if not name.startswith("llvm."))
+
+
+@functools.cache
+def _register_allocator() -> None:
+    from numba.core.runtime import _nrt_python
+
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+def linkable(symbols: list[str]) -> bool:
+    """Whether code that needs `symbols` can run in this process as it is.
+
+    Where it cannot, numba's ``refresh`` makes everything known that any code could need, and makes ready to compile: a quarter
+    of a second and 60 MB that code from disk hardly ever needs.
+    """
+    _register_allocator()
+    return all(binding.address_of_symbol(name) for name in symbols)
 
 
 class DiskCache(_Cache):
@@ -294,9 +320,10 @@ class DiskCache(_Cache):
         return self._directory() / f"{self.prefix}-{self.stamp}-{key}.bin"
 
     def load_overload(self, sig, target_context):
-        target_context.refresh()
         try:
-            payload = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
+            symbols, payload = pickle.loads(self._path(sig, target_context.codegen()).read_bytes())
+            if not linkable(symbols):
+                target_context.refresh()
             return CompileResult._rebuild(target_context, *payload)
         except FileNotFoundError:
             pass
@@ -316,7 +343,7 @@ class DiskCache(_Cache):
                 if self.stamp not in stale.name and time.time() - stale.stat().st_mtime > 30 * 86400:
                     stale.unlink(missing_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as f:
-                f.write(numba.core.serialize.dumps(data._reduce()))
+                f.write(numba.core.serialize.dumps((external_symbols(data.library), data._reduce())))
             os.replace(f.name, path)
         except OSError:  # read-only home, full disk: works, only slower next time
             with contextlib.suppress(OSError, UnboundLocalError):

@@ -27,12 +27,17 @@ from typing import Any
 import numpy as np
 
 from partwise import __version__
-from partwise.estimators.labels import LONGEST
+from partwise.features.labels import LONGEST
 from partwise.losses import Family
 from partwise.solvers import SOLVERS, Solver
 
 FORMAT, FORMAT_VERSION = "partwise-model", 1
-ESTIMATORS = {"Classifier": "partwise.estimators.classifier", "SequenceLabeler": "partwise.estimators.sequence"}
+
+#: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
+ESTIMATORS = {
+    "Classifier": ("partwise.estimators.classifier.Classifier",),
+    "SequenceLabeler": ("partwise.estimators.sequence.SequenceLabeler", "partwise.estimators.tagger.Tagger"),
+}
 NOT_SAVED = ("callbacks",)  # code
 
 
@@ -125,21 +130,14 @@ def _dtype(name: Any, kinds: str) -> np.dtype:
 
 def save(estimator: Any, path: Any) -> None:
     """Write a fitted estimator to `path`."""
-    from safetensors.numpy import save as to_bytes
-
-    name = type(estimator).__name__
-    if name not in ESTIMATORS or type(estimator).__module__ != ESTIMATORS[name]:
+    name = next((name for name, kinds in ESTIMATORS.items() if _full_name(type(estimator)) in kinds), None)
+    if name is None:
+        name = type(estimator).__name__
         raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(ESTIMATORS)}.")
     model, tensors = estimator._to_file()
-    vocabulary = model.pop("vocabulary", None)
-    if vocabulary is not None:
-        encoded = [word.encode("utf-8", "surrogatepass") for word in vocabulary]
-        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        tensors = {**tensors, "vocabulary": np.frombuffer(b"".join(encoded), np.uint8), "vocabulary_offsets": ends}
-    parameters = {key: value for key, value in estimator.get_params(deep=False).items() if key not in NOT_SAVED}
+    parameters = {key: value for key, value in estimator.parameters().items() if key not in NOT_SAVED}
     if isinstance(parameters.get("random_state"), np.random.RandomState):
         parameters["random_state"] = None
-    tensors = {key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()}
     try:
         header = {
             "format": FORMAT,
@@ -152,29 +150,54 @@ def save(estimator: Any, path: Any) -> None:
                 "temperature": estimator.temperature_,
                 "solver": estimator.solver_,
             },
-            "crc32": {key: zlib.crc32(tensor.data) for key, tensor in tensors.items()},
         }
         if not np.isfinite(tensors["weights"]).all():
             raise TypeError("The weights are not all finite")
     except TypeError as error:
         raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}") from None
-    write_atomically(path, to_bytes(tensors, {"partwise": json.dumps(header, allow_nan=False)}))
+    write_tensors(path, header, tensors)
 
 
-def write_atomically(path: Any, content: bytes) -> None:
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__name__}"
+
+
+def write_tensors(path: Any, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
+    """A safetensors file, written without a second copy of the tensors in memory (the library's own writer makes two)."""
+    arrays = {key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()}
+    header = {**header, "crc32": {key: zlib.crc32(_bytes(array)) for key, array in arrays.items()}}
+    table: dict[str, Any] = {"__metadata__": {"partwise": json.dumps(header, allow_nan=False)}}
+    end = 0
+    for key, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):  # aligned, if the widest come first
+        begin, end = end, end + array.nbytes
+        table[key] = {"dtype": SAFETENSORS[array.dtype.str[1:]], "shape": list(array.shape), "data_offsets": [begin, end]}
+    text = json.dumps(table).encode()
+    text += b" " * (-len(text) % 8)
+    write_atomically(path, len(text).to_bytes(8, "little"), text, *(_bytes(arrays[key]) for key in list(table)[1:]))
+
+
+SAFETENSORS = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u1": "U8", "b1": "BOOL", "u8": "U64", "u4": "U32", "i1": "I8"}
+
+
+def _bytes(array: np.ndarray) -> memoryview:
+    return array.reshape(-1).view(np.uint8).data
+
+
+def write_atomically(path: Any, *content: bytes | memoryview) -> None:
     """Put `content` under the name `path` as a whole or not at all."""
     path = os.path.realpath(os.fspath(path))
     folder, name = os.path.split(path)
     if os.path.isdir(path):
         raise ModelFileError(f"{path!r} is a folder; give the name of a file.")
     if not os.path.isdir(folder):
-        raise FileNotFoundError(f"There is no folder {folder!r} to save a model in.")
+        raise FileNotFoundError(f"There is no folder {folder!r} to write to.")
     temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         with _new_file(folder, temporary) as fd:
-            view = memoryview(content)
-            while view:
-                view = view[os.write(fd, view[: 1 << 26]) :]
+            for piece in content:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(fd, view[: 1 << 26]) :]
             os.fsync(fd)
         os.replace(temporary, path)
     except BaseException:
@@ -216,8 +239,14 @@ def _new_file(folder: str, path: str) -> Iterator[int]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def load(path: Any) -> Any:
+def load(path: Any, plain: bool = False) -> Any:
     """Read the estimator that ``estimator.save(path)`` wrote; its predictions are bit for bit the same.
+
+    Parameters
+    ----------
+    path : path
+    plain : bool
+        Make it of the class below the scikit-learn face, where there is one: quicker to import.
 
     Raises
     ------
@@ -227,26 +256,26 @@ def load(path: Any) -> Any:
     path = os.fspath(path)
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no model file {path!r}.")
-    header, tensors = _read(path)
+    header, tensors = read_tensors(path, FORMAT)
     try:
-        return _rebuild(header, tensors)
+        return _rebuild(header, tensors, plain)
     except ModelFileError as error:
         raise ModelFileError(f"{path!r}: {error}") from None
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError, RecursionError, MemoryError) as error:
         raise ModelFileError(f"{path!r} is damaged or was altered: {type(error).__name__}: {error}") from None
 
 
-def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and tensors, after checking format, version and checksums."""
+def read_tensors(path: str, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Header and tensors of a file of our format `kind`, after checking version and checksums."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="numpy") as file:
             text = (file.metadata() or {}).get("partwise")
             header = None if text is None else json.loads(text)
-            if not isinstance(header, dict) or header.get("format") != FORMAT:
-                raise ModelFileError(f"{path!r} is a safetensors file, but not a partwise model.")
-            version = header.get("format_version")
+            if not isinstance(header, dict) or header.get("format") != kind:
+                raise ModelFileError(f"{path!r} is a safetensors file, but not a {kind.replace('-', ' ')}.")
+            version = header.get("format_version", FORMAT_VERSION)
             if not isinstance(version, int) or version < 1:
                 raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
             if version > FORMAT_VERSION:
@@ -268,7 +297,7 @@ def _read(path: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not isinstance(sums, dict) or set(sums) != set(tensors):
         raise ModelFileError(f"{path!r} is damaged or was altered: its header does not match its tensors.")
     for key, tensor in tensors.items():
-        if zlib.crc32(np.ascontiguousarray(tensor).data) != sums[key]:
+        if zlib.crc32(_bytes(np.ascontiguousarray(tensor))) != sums[key]:
             raise ModelFileError(f"{path!r} is damaged: the checksum of {key!r} does not match.")
     return header, tensors
 
@@ -281,15 +310,16 @@ def _need(header: dict[str, Any], key: str, kind: type) -> Any:
     return value
 
 
-def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
+def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool) -> Any:
     name = header.get("estimator")
     if name not in ESTIMATORS:
         raise ModelFileError(
             f"it holds a {name!r}, which partwise {__version__} does not know. Upgrade with: pip install --upgrade partwise"
         )
-    kind = getattr(importlib.import_module(ESTIMATORS[name]), name)
+    module, _, kind_name = ESTIMATORS[name][-1 if plain else 0].rpartition(".")
+    kind = getattr(importlib.import_module(module), kind_name)
     parameters = {key: from_json(value) for key, value in _need(header, "parameters", dict).items()}
-    unknown = sorted(set(parameters) - set(kind._get_param_names()))
+    unknown = sorted(set(parameters) - set(kind.parameter_names()))
     if unknown:
         raise ModelFileError(
             f"it was written by partwise {header.get('partwise_version')} with the parameter {unknown[0]!r}, which partwise "
@@ -308,9 +338,8 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
         raise ValueError("the labels are not a list of distinct values")
     if _need(model, "n_features", int) < 0:
         raise ValueError(f"n_features is {model['n_features']}")
-    if "vocabulary" in tensors:
-        model["vocabulary"] = _read_vocabulary(tensors, model["n_features"])
-    expected = estimator._from_file(model, {"weights": np.array(weights)}, _need)
+    weights = weights if weights.flags.writeable else weights.copy()
+    expected = estimator._from_file(model, {**tensors, "weights": weights}, _need)
     if expected != weights.size:
         raise ValueError(f"there are {weights.size} weights where the model needs {expected}")
     temperature = model.get("temperature")
@@ -322,13 +351,3 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray]) -> Any:
     estimator.temperature_ = temperature
     estimator.solver_ = _need(model, "solver", str)
     return estimator
-
-
-def _read_vocabulary(tensors: dict[str, np.ndarray], n: int) -> list[str]:
-    text, ends = tensors["vocabulary"], tensors.get("vocabulary_offsets")
-    if ends is None or ends.dtype != np.int64 or text.dtype != np.uint8 or text.ndim != 1 or ends.shape != (n + 1,):
-        raise ValueError("the vocabulary is not what it should be")
-    if ends[0] != 0 or ends[-1] != text.size or (np.diff(ends) < 0).any():
-        raise ValueError("the offsets of the vocabulary are not in order")
-    raw, edges = text.tobytes(), ends.tolist()
-    return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges[:-1], edges[1:], strict=True)]

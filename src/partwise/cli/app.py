@@ -5,6 +5,10 @@ from __future__ import annotations
 import typer
 
 from partwise.cli.demo import demo
+from partwise.cli.evaluate import evaluate
+from partwise.cli.inspect import inspect
+from partwise.cli.predict import predict
+from partwise.cli.train_tag import train
 
 app = typer.Typer(
     name="partwise",
@@ -20,3 +24,7 @@ def _partwise() -> None:
 
 
 app.command()(demo)
+app.add_typer(train, name="train")
+app.command()(predict)
+app.command()(evaluate)
+app.command()(inspect)

@@ -1,6 +1,19 @@
-"""The scikit-learn front ends."""
+"""The scikit-learn front ends, and what they are made of. They are loaded when first asked for: scikit-learn takes its time."""
 
-from partwise.estimators.classifier import Classifier
-from partwise.estimators.sequence import SequenceLabeler
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from partwise.estimators.classifier import Classifier
+    from partwise.estimators.sequence import SequenceLabeler
 
 __all__ = ["Classifier", "SequenceLabeler"]
+_HOME = {"Classifier": "classifier", "SequenceLabeler": "sequence"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'partwise.estimators' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"partwise.estimators.{_HOME[name]}"), name)

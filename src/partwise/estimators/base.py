@@ -2,29 +2,30 @@
 
 An estimator is thin. It validates what users give, packs it into a problem, calls a solver, and unpacks weights and outputs;
 nothing numerical happens here.
+
+Nothing here imports scikit-learn, which takes longer than training a small model: the faces add its `BaseEstimator` as a second
+base, and the command line uses the classes below them as they are.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
 import sys
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from partwise import kernels
 from partwise.losses import Family, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, check, get_solver, make_task, with_average
 from partwise.solvers.base import run, size_of
+from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 
@@ -55,8 +56,26 @@ def _is_dtype(value: Any) -> bool:
         return False
 
 
-class Structured(BaseEstimator):
+class Structured:
     """Base of all estimators."""
+
+    loss: Any
+    cost: Any
+    solver: Any
+    C: float
+    tol: float
+    max_epochs: int | None
+    patience: int
+    validation_fraction: float
+    average: bool | None
+    random_state: Any
+    n_jobs: int | None
+    dtype: Any
+    callbacks: Any
+    verbose: Any
+
+    checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
+    evaluate: ClassVar[str] = "end"  #: see `partwise.solve`
 
     #: parameter: (what is fine, in words)
     _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
@@ -85,6 +104,15 @@ class Structured(BaseEstimator):
     @property
     def _dtype(self) -> Any:
         return np.dtype(self.dtype).type
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """The names of the parameters, in the order of ``__init__``."""
+        return list(inspect.signature(cls.__init__).parameters)[1:]
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters and their values."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
 
     def _check_parameters(self) -> Family:
         """Check every parameter before any work is done; returns the loss."""
@@ -117,6 +145,10 @@ class Structured(BaseEstimator):
     def _seed(self) -> int:
         if isinstance(self.random_state, Integral):
             return int(self.random_state)
+        if self.random_state is None:
+            return int(np.random.randint(np.iinfo(np.int32).max))
+        from sklearn.utils import check_random_state
+
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _callbacks(self) -> list[Callable[[Record], Any]]:
@@ -129,7 +161,9 @@ class Structured(BaseEstimator):
 
     # -- solving ------------------------------------------------------------------------------------------------------
 
-    def _solve(self, problem: Any, loss: Family, sample_weight: Any, validation: Any, start: Any, seed: int) -> None:
+    def _solve(
+        self, problem: Any, loss: Family, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
+    ) -> None:
         """Minimise over `problem` and keep what came out."""
         task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs)
         if start is not None:
@@ -138,6 +172,10 @@ class Structured(BaseEstimator):
         self._check_average(solver)
         solver = with_average(solver, self.average)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
+        self._run(solver, task, loss, validation, start, checkpoint)
+
+    def _run(self, solver, task, loss, validation, start, checkpoint, evaluate=None) -> None:
+        saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
         result = run(
             solver,
             task,
@@ -145,11 +183,15 @@ class Structured(BaseEstimator):
             tol=self.tol,
             validation=validation,
             patience=self.patience,
-            callbacks=self._callbacks(),
+            callbacks=[*self._callbacks(), *([saver.save] if saver else [])],
+            evaluate=evaluate or self.evaluate,
             start=start,
+            resume=saver.load(solver, task) if saver else None,
         )
         self._keep(result, loss)
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
+        if saver and result.status != "interrupted":
+            saver.remove()
 
     def _advance(self, problem: Any, loss: Family, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""
@@ -160,7 +202,7 @@ class Structured(BaseEstimator):
         stream = getattr(self, "_stream", None)
         if stream is None:
             self._stream_seed = self._seed()
-        task = make_task(problem, loss, self.C, sample_weight, self._stream_seed, True, self._dtype, self.n_jobs)
+        task = make_task(problem, loss, self.C, sample_weight, self._stream_seed, False, self._dtype, self.n_jobs)
         check(solver, problem, loss)
         start = getattr(self, "weights_", None)
         if start is not None:
@@ -193,7 +235,7 @@ class Structured(BaseEstimator):
 
     def _keep(self, result: SolveResult, loss: Family) -> None:
         self.weights_ = result.w
-        self.result_ = dataclasses.replace(result, state=None)  # scratch memory and caches are not part of the model
+        self.result_ = dataclasses.replace(result, state=None, best=cast(Any, None))  # scratch memory is no part of the model
         self.solver_ = result.solver.name
         self.temperature_ = 1.0 / loss.beta if loss.is_smooth else None
         self._say(result.message)
@@ -206,10 +248,12 @@ class Structured(BaseEstimator):
                 if result.gap == result.gap and result.primal
                 else ""
             )
+            # scikit-learn's class, where anyone can know it: not worth importing otherwise
+            category = getattr(sys.modules.get("sklearn.exceptions"), "ConvergenceWarning", UserWarning)
             warnings.warn(
                 f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. Increase max_epochs, increase tol, "
                 "decrease C, or scale the features.",
-                ConvergenceWarning,
+                category,
                 stacklevel=4,
             )
 
@@ -234,7 +278,7 @@ class Structured(BaseEstimator):
 
     def _beta(self) -> float:
         """The inverse temperature of the model's distribution p(y | x) ~ exp(beta s(y))."""
-        check_is_fitted(self, "weights_")
+        self._require_fitted()
         if self.temperature_ is None:
             raise ValueError(self._no_probabilities())
         return 1.0 / self.temperature_
@@ -267,7 +311,7 @@ class Structured(BaseEstimator):
         """Write the model to one file, atomically (see `partwise.model_file`). No pickle."""
         from partwise import model_file
 
-        check_is_fitted(self, "weights_")
+        self._require_fitted()
         model_file.save(self, path)
 
     @classmethod
@@ -280,10 +324,12 @@ class Structured(BaseEstimator):
             raise model_file.ModelFileError(f"{path} holds a {type(estimator).__name__}, not a {cls.__name__}.")
         return estimator
 
-    def _require_fitted(self, attribute: str) -> np.ndarray:
+    def _require_fitted(self, attribute: str = "weights_") -> np.ndarray:
         """The weights, or the error that scikit-learn expects of a fitted attribute asked for too early."""
         weights = self.__dict__.get("weights_")
         if weights is None:
+            from sklearn.exceptions import NotFittedError
+
             raise NotFittedError(f"This {self._who} instance is not fitted yet: it has no {attribute!r}. Call 'fit' first.")
         return weights
 

@@ -1,75 +1,97 @@
-"""What a model of sequences is: vocabulary and labels, weights by name, and the packed problems it sees the world through."""
+"""What a model of sequences is: an encoder, labels and weights, and the packed problems it sees the world through."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from partwise import kernels
 from partwise.estimators import sequences
 from partwise.estimators.base import Structured
 from partwise.estimators.constraints import check_gold, forbidden_transitions
-from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, numbering, shown
-from partwise.estimators.sequences import ATTRIBUTES, MATRIX, Tokens
-from partwise.features.attributes import encode
-from partwise.features.rows import make_rows
+from partwise.estimators.labels import class_weights, cost_matrix, shown
+from partwise.estimators.sequences import Tokens
+from partwise.features.encoder import TemplateEncoder
+from partwise.features.given import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
+from partwise.features.labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain import chain_blocks
 
 MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
+ENCODERS = {ATTRIBUTES: AttributeEncoder, MATRIX: MatrixEncoder, COLUMNS: TemplateEncoder}
+
+Encoder = AttributeEncoder | MatrixEncoder | TemplateEncoder
 
 
 class ChainModel(Structured):
-    """Base of `SequenceLabeler`: packs and unpacks; trains and answers nothing itself."""
+    """Packs and unpacks; trains and answers nothing itself."""
 
-    def _learned(self, kind, n_features, vocabulary, classes):
-        self._kind, self.n_features_in_, self.classes_ = kind, n_features, classes
-        if kind == ATTRIBUTES:
-            self.vocabulary_ = vocabulary
-        elif hasattr(self, "vocabulary_"):
-            del self.vocabulary_
+    templates: Any
+    columns: Any
+    min_count: int
+    hash_bits: int | None
+    order: int
+    constraints: Any
+    class_weight: Any
+    use_start: bool
+    use_stop: bool
+    use_transitions: bool
+    encoder_: Encoder
+    classes_: np.ndarray
+    weights_: np.ndarray
+    label_column_: int | None = None  #: the column that the labels came from
+    given_scheme_: str | None = None  #: the chunking scheme of the data, if they were converted to another one for training
+    training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
-    def _tokens(self, X, lengths, fresh: bool = False) -> Tokens:
-        tokens = sequences.read_tokens(X, lengths, self._dtype)
-        if fresh:
+    def _tokens(self, X, lengths, encoder: Encoder | None) -> Tokens:
+        """Sequences in any accepted form, of the kind that `encoder` takes; None if there is none yet."""
+        in_columns = self.templates is not None if encoder is None else encoder.kind == COLUMNS
+        tokens = sequences.read_tokens(X, lengths, self._dtype, in_columns)
+        if encoder is None:
             if not len(tokens.lengths):
                 raise ValueError("There are no training sequences: X is empty.")
             if not tokens.lengths.sum():
                 raise ValueError(f"There are no tokens to train on: all {len(tokens.lengths)} sequences are empty.")
-        elif tokens.kind and tokens.kind != self._kind:
-            raise ValueError(f"{self._who} was fitted with {self._kind} as tokens, but X has {tokens.kind}.")
+        elif tokens.kind and tokens.kind != encoder.kind:
+            raise ValueError(f"{self._who} was fitted with {encoder.kind} as tokens, but X has {tokens.kind}.")
         elif not tokens.kind:  # nothing but empty sequences
-            empty: Any = np.zeros((0, self.n_features_in_), self._dtype) if self._kind == MATRIX else []
-            tokens = tokens._replace(kind=self._kind, tokens=empty)
-        if tokens.kind == MATRIX:
-            if not fresh and tokens.tokens.shape[1] != self.n_features_in_:
-                raise ValueError(
-                    f"X has {tokens.tokens.shape[1]} features per token, but {self._who} is expecting "
-                    f"{self.n_features_in_} features."
-                )
-            sequences.check_finite(tokens)
+            empty: Any = np.zeros((0, encoder.n_features), self._dtype) if encoder.kind == MATRIX else []
+            tokens = tokens._replace(kind=encoder.kind, tokens=empty)
         return tokens
 
-    def _rows(self, tokens: Tokens, vocabulary: dict[str, int], grow: bool):
+    def _new_encoder(self, tokens: Tokens, labels: GivenLabels) -> Encoder:
+        if tokens.kind == MATRIX:
+            for name, default in (("templates", None), ("hash_bits", None), ("min_count", 1)):
+                if getattr(self, name) != default:
+                    raise ValueError(f"The {name!r} parameter of {self._who} is of no use for matrices. Leave it out.")
+            return MatrixEncoder(self._dtype, who=self._who)
         if tokens.kind == ATTRIBUTES:
-            return encode(tokens.tokens, vocabulary, grow=grow, dtype=self._dtype, place=tokens.place)
-        x = tokens.tokens
-        if isinstance(x, np.ndarray) and not x.flags.writeable:
-            x = x.copy()  # read-only arrays are a type of their own to numba: not worth a compilation
-        return make_rows(x, self._dtype)
+            if self.hash_bits is not None:
+                raise ValueError(f"The 'hash_bits' parameter of {self._who} is for templates only.")
+            return AttributeEncoder(self.min_count, self._dtype)
+        templates = self.templates
+        if templates is None or (isinstance(templates, str) and templates == "auto"):
+            templates = default_templates(tokens.tokens.n_columns - (labels.column is not None), labels)
+        encoder = TemplateEncoder(templates, self.columns, min_count=self.min_count, hash_bits=self.hash_bits)
+        if labels.column is not None:
+            encoder.refuse_column(labels.column, f"the column of the labels ({tokens.tokens.name})")
+        return encoder
 
-    def _codes(self, labels, classes, starts, advice=""):
-        def refuse(k):
-            where = sequences.place(starts, k)
-            return ValueError(f"Label {labels[k]!r} ({where}) is not one of the labels {shown(classes)}. {advice}".rstrip())
+    def _encode(self, encoder: Encoder, tokens: Tokens, how: str):
+        """Feature rows; `how` is the method to call: ``fit_transform``, ``extend`` or ``transform``."""
+        return getattr(encoder, how)(tokens.tokens if encoder.kind == COLUMNS else tokens)
 
-        return encode_labels(labels, classes, refuse)
+    def _codes(self, labels: GivenLabels, classes, tokens: Tokens, advice=""):
+        def refuse(t, label):
+            what = f"Label {label!r}" if label != set() else "An empty set of labels"
+            return ValueError(f"{what} ({tokens.place(t)}) is not one of the labels {shown(classes)}. {advice}".rstrip())
 
-    def _problem(self, rows, starts, classes, codes=None, allowed=None) -> ChainProblem:
+        return labels.encode(classes, refuse)
+
+    def _problem(self, encoder, rows, tokens: Tokens, classes, gold=None, known=None, allowed=None) -> ChainProblem:
         if (len(classes) + 1) ** min(self.order, 64) > MOST_HISTORIES:
             raise ValueError(
                 f"The 'order' parameter of {self._who} is too large: {len(classes)} labels and order={self.order} make more than "
@@ -77,39 +99,56 @@ class ChainModel(Structured):
             )
         forbidden = forbidden_transitions(self.constraints, classes, self._who)
         costs = None
-        if codes is not None:
-            check_gold(forbidden, codes, starts, classes)
+        if gold is not None:
+            check_gold(forbidden, gold, tokens.starts, classes, tokens.place if tokens.kind == COLUMNS else None)
             costs = cost_matrix(self.cost, classes, self._who)
             if self.class_weight is not None:
                 costs = 1.0 - np.eye(len(classes)) if costs is None else costs
-                costs = costs * class_weights(self.class_weight, classes, codes, None, self._who)[:, None]
+                complete = gold[gold < len(classes)]
+                costs = costs * class_weights(self.class_weight, classes, complete, None, self._who)[:, None]
         return chain_problem(
             rows,
-            np.diff(starts),
-            codes,
+            tokens.lengths,
+            gold,
             len(classes),
             order=self.order,
             costs=costs,
             allowed=allowed,
+            known=known,
             forbidden=forbidden,
             use_start=self.use_start,
             use_stop=self.use_stop,
+            use_transitions=self.use_transitions and getattr(encoder, "has_transitions", True),
             dtype=self._dtype,
         )
 
-    def _validation(self, validation, kind, n_features, vocabulary, classes):
-        """The packed problem of held-out data, seen through a model that is not finished yet."""
-        if not (isinstance(validation, tuple | list) and len(validation) in (2, 3)):
-            raise ValueError("validation must be (X, y) or (X, y, lengths).")
-        X, y, lengths = (*validation, None)[:3]
-        reader = type(self)(dtype=self.dtype)
-        reader._learned(kind, n_features, vocabulary, classes)
-        tokens = reader._tokens(X, lengths)
-        codes = self._codes(sequences.read_labels(y, tokens), classes, tokens.starts)
-        return self._problem(self._rows(tokens, vocabulary, grow=False), tokens.starts, classes, codes)
+    def _packed(self, X, lengths, y=None, known=None, labelled=False) -> tuple[Tokens, ChainProblem]:
+        """What to predict, as a problem; `labelled`: with gold labels, from `y` or from the last column of X."""
+        self._require_fitted()
+        tokens = self._tokens(X, lengths, self.encoder_)
+        given = sequences.read_labels(y, tokens) if labelled or y is not None else None
+        gold, sets = (None, None) if given is None else self._codes(given, self.classes_, tokens)
+        allowed = None if known is None else self._allowed(known, tokens)
+        rows = self._encode(self.encoder_, tokens, "transform")
+        problem = self._problem(self.encoder_, rows, tokens, self.classes_, gold, sets, allowed)
+        self._check_size(problem, self.weights_)
+        return tokens, problem
+
+    def _allowed(self, known, tokens) -> np.ndarray:
+        """Labels each token may have: what is known about it is None, a label, or a set of labels."""
+
+        def refuse(t, label):
+            what = "an empty set" if label == set() else repr(label)
+            return ValueError(f"known holds {what} ({tokens.place(t)}), which is not one of the labels {shown(self.classes_)}.")
+
+        given = sequences.read_labels(known, tokens, "known labels")
+        given.encode(self.classes_, refuse)
+        return given.allows(self.classes_)[given.codes]
+
+    # -- growing ------------------------------------------------------------------------------------------------------
 
     def _grown(self, w, n_before, problem) -> np.ndarray:
-        """Weights of the previous model with zeros for attributes that are new."""
+        """Weights of the previous model with zeros for features that are new."""
         n_labels = problem.n_labels
         new = problem.rows.n_features - n_before
         if w.size + new * n_labels != kernels.n_weights(problem):
@@ -118,17 +157,23 @@ class ChainModel(Structured):
         return np.concatenate([w[:cut], np.zeros(new * n_labels, w.dtype), w[cut:]])
 
     def _grow(self, problem) -> None:
-        """Make room for new attributes in the model and in what partial_fit remembers."""
-        if problem.rows.n_features == self.n_features_in_:
+        """Make room for new features in the model and in what partial_fit remembers."""
+        n_before = self._n_features()
+        if problem.rows.n_features == n_before:
             return
-        self.weights_ = self._grown(self.weights_, self.n_features_in_, problem)
+        self.weights_ = self._grown(self.weights_, n_before, problem)
         stream = getattr(self, "_stream", None)
         if stream is not None:
             kept = stream["weights"]
-            grown = {"v": self._grown(kept.v, self.n_features_in_, problem)}
+            grown = {"v": self._grown(kept.v, n_before, problem)}
             if kept.u.size:
-                grown["u"] = self._grown(kept.u, self.n_features_in_, problem)
+                grown["u"] = self._grown(kept.u, n_before, problem)
             stream["weights"] = kept._replace(**grown)
+
+    def _n_features(self) -> int:
+        """Features that have weights."""
+        blocks = chain_blocks(0, len(self.classes_), self.order)
+        return self.weights_.size // len(self.classes_) - sum(n for _, n in blocks.values())
 
     # -- the weights --------------------------------------------------------------------------------------------------
 
@@ -136,6 +181,18 @@ class ChainModel(Structured):
         w = self._require_fitted(name).reshape(-1, len(self.classes_))
         first, n = chain_blocks(self.n_features_in_, len(self.classes_), self.order)[name]
         return w[first : first + n]
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features."""
+        self._require_fitted("n_features_in_")
+        return self.encoder_.n_features
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """From attribute to column of `coef_` (attribute input only)."""
+        self._require_fitted("vocabulary_")
+        return self.encoder_.vocabulary  # type: ignore[union-attr]  # AttributeError is what hasattr expects
 
     @property
     def coef_(self) -> np.ndarray:
@@ -166,77 +223,54 @@ class ChainModel(Structured):
         n = len(self.classes_)
         return self._block(f"transitions_{order}").reshape((n + 1,) * order + (n,))
 
+    def feature_name(self, j: int) -> str:
+        """What feature j, column j of `coef_`, is called."""
+        self._require_fitted("feature_name")
+        return self.encoder_.feature_name(j)
+
     @property
     def feature_names_(self) -> list[str]:
-        """The attributes, in the order of the columns of `coef_`."""
+        """The features, in the order of the columns of `coef_`."""
         self._require_fitted("feature_names_")
-        if self._kind == ATTRIBUTES:
-            return list(self.vocabulary_)
-        return [f"x{k}" for k in range(self.n_features_in_)]
-
-    def _packed(self, X, lengths, y=None, known=None) -> tuple[Tokens, ChainProblem]:
-        check_is_fitted(self, "weights_")
-        tokens = self._tokens(X, lengths)
-        codes = None if y is None else self._codes(sequences.read_labels(y, tokens), self.classes_, tokens.starts)
-        allowed = None if known is None else self._known(known, tokens)
-        rows = self._rows(tokens, getattr(self, "vocabulary_", {}), grow=False)
-        problem = self._problem(rows, tokens.starts, self.classes_, codes, allowed)
-        self._check_size(problem, self.weights_)
-        return tokens, problem
-
-    def _known(self, known, tokens) -> np.ndarray:
-        """Labels each token may have: what is known about it is None, a label, or a set of labels."""
-        number = numbering(self.classes_)
-        allowed = np.ones((int(tokens.lengths.sum()), len(self.classes_)), bool)
-        for t, label in enumerate(sequences.read_labels(known, tokens, "known labels")):
-            if label is None:
-                continue
-            options = label if isinstance(label, set | frozenset) else (label,)
-            strange = [one for one in options if one not in number]
-            if strange or not options:
-                what = f"{strange[0]!r}" if strange else "an empty set"
-                raise ValueError(
-                    f"known holds {what} ({tokens.place(t)}), which is not one of the labels {shown(self.classes_)}."
-                )
-            allowed[t] = False
-            allowed[t, [number[one] for one in options]] = True
-        return allowed
-
-    def _shaped(self, values, tokens):
-        """Per token values in the layout in which the tokens came."""
-        return values if tokens.joined else sequences.split(values, tokens.lengths)
-
-    def _labels(self, codes, tokens):
-        if tokens.joined:
-            return self.classes_[codes]
-        return sequences.split(list(map(self.classes_.tolist().__getitem__, codes.tolist())), tokens.lengths)
-
-    def _refuse_impossible(self, values) -> None:
-        if len(values) and values.min() == -np.inf:
-            i = int(np.argmin(values))
-            raise ValueError(f"No labelling of sequence {i} obeys the constraints and the known labels.")
+        return [self.encoder_.feature_name(j) for j in range(self.n_features_in_)]
 
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"labels": self.classes_, "n_features": int(self.n_features_in_), "tokens": self._kind}
-        if self._kind == ATTRIBUTES:
-            header["vocabulary"] = list(self.vocabulary_)
-        return header, {"weights": self.weights_}
+        state, tensors = self.encoder_.to_state()
+        header = {"labels": self.classes_, "n_features": self.n_features_in_, "tokens": self.encoder_.kind, "encoder": state}
+        for name in ("label_column", "given_scheme", "training"):
+            if getattr(self, f"{name}_", None) is not None:
+                header[name] = getattr(self, f"{name}_")
+        return header, {"weights": self.weights_, **tensors}
 
     def _from_file(self, header, tensors, need):
         kind = need(header, "tokens", str)
-        if kind not in (ATTRIBUTES, MATRIX):
+        if kind not in ENCODERS:
             raise ValueError(f"unknown kind of tokens {kind!r}")
-        vocabulary = {}
-        if kind == ATTRIBUTES:
-            names = need(header, "vocabulary", list)
-            vocabulary = {name: k for k, name in enumerate(names)}
-            if len(vocabulary) != len(names) or len(names) != header["n_features"]:
-                raise ValueError("the vocabulary does not match the number of features")
-        self._learned(kind, need(header, "n_features", int), vocabulary, need(header, "labels", np.ndarray))
+        state = need(header, "encoder", dict)
+        if kind == COLUMNS:
+            self.encoder_ = TemplateEncoder.from_state(state, tensors)
+        else:
+            self.encoder_ = ENCODERS[kind].from_state(state, tensors, self._dtype)
+        if isinstance(self.encoder_, MatrixEncoder):
+            self.encoder_.who = self._who
+        if self.encoder_.n_features != need(header, "n_features", int):
+            raise ValueError("the features do not match their number")
+        for name, type_ in (("label_column", int), ("given_scheme", str), ("training", dict)):
+            setattr(self, f"{name}_", need(header, name, type_) if name in header else None)
+        self.classes_ = need(header, "labels", np.ndarray)
         self.weights_ = tensors["weights"]
         if (len(self.classes_) + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
             raise ValueError(f"there are {self.weights_.size} weights, too few for order {self.order}")
-        blocks = chain_blocks(self.n_features_in_, len(self.classes_), self.order)
+        blocks = chain_blocks(self.encoder_.n_features, len(self.classes_), self.order)
         return sum(n for _, n in blocks.values()) * len(self.classes_)
+
+
+def default_templates(n_columns: int, labels: GivenLabels) -> str:
+    """A ready-made set for files with so many columns of features: two are taken for words and parts of speech."""
+    from partwise.schemes import recognise
+
+    if n_columns >= 2:
+        return "chunking"
+    return "ner" if recognise([label for label in labels.distinct if isinstance(label, str)]) else "words"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import column_or_1d, validate_data
 
 from partwise.estimators.base import Structured, _is_bool, _is_real
 from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
@@ -26,7 +26,7 @@ def _has_probabilities(self: Classifier) -> bool:
     return True
 
 
-class Classifier(ClassifierMixin, Structured):
+class Classifier(ClassifierMixin, Structured, BaseEstimator):
     """Linear classifier for two or more classes.
 
     Parameters
@@ -328,7 +328,7 @@ class Classifier(ClassifierMixin, Structured):
 
     def _scores(self, X) -> np.ndarray:
         """s(y) of every class, (examples, classes); -inf where constraints forbid it."""
-        check_is_fitted(self, "weights_")
+        self._require_fitted()
         X = self._validate(X, reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         allowed = self._allowed(self.classes_)
@@ -382,7 +382,7 @@ class Classifier(ClassifierMixin, Structured):
 
         One number: the ranking of the classes does not change.
         """
-        check_is_fitted(self, "weights_")
+        self._require_fitted()
         X = self._validate(X, reset=False)
         problem = self._problem(X, self._codes(y, self.classes_), self.classes_)
         self._check_size(problem, self.weights_)

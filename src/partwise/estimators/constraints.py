@@ -3,7 +3,7 @@
 A constraint is
 
 - a list of forbidden pairs ``(label, next label)``; None as the first is the beginning, as the second the end of a sequence;
-- the name of a scheme, ``"iob1" "iob2" "iobes"`` (or ``"bilou"``), for labels like ``B-NP I-NP O``;
+- the name of a scheme (see `partwise.schemes`), ``"iob1" "iob2" "iobes" "bilou"``, for labels like ``B-NP I-NP O``;
 - or a dict with any of ``"forbid"`` (pairs), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and
   ``"scheme"``.
 
@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from partwise.estimators.labels import numbering, shown
+from partwise.estimators.labels import shown
+from partwise.features.labels import numbering
+from partwise.schemes import OUTSIDE, SCHEMES, may_follow, split_label
 
 Transition = tuple[int | None, int | None]
-SCHEMES = ("iob1", "iob2", "iobes", "bilou")
 KEYS = ("forbid", "forbid_start", "forbid_stop", "allow_labels", "scheme")
 FORM = (
     f"The 'constraints' parameter of {{who}} must be None, a list of forbidden pairs of labels, one of "
@@ -42,11 +43,6 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
 
     def find(label: Any, outside: bool = False) -> int | None:
         if outside and label is None:
-            if None in number:
-                raise ValueError(
-                    f"In the 'constraints' parameter of {who}, None stands for the beginning or the end of a sequence, but it is "
-                    "also a label here. Use 'forbid_start' and 'forbid_stop'."
-                )
             return None
         if label not in number:
             raise ValueError(
@@ -71,56 +67,42 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
 
 
 def scheme_transitions(scheme: Any, labels: list[Any], who: str) -> list[Transition]:
-    """What a chunking scheme forbids.
-
-    ==========  ====================================================================================================
-    iob2        ``I-X`` continues a chunk of type X: only after ``B-X`` or ``I-X``
-    iob1        ``B-X`` separates two neighbouring chunks of type X: only after ``B-X`` or ``I-X``; ``I-X`` may begin one
-    iobes       chunks are ``S-X`` or ``B-X I-X* E-X`` (bilou: U for S, L for E)
-    ==========  ====================================================================================================
-    """
-    if scheme not in SCHEMES:
+    """What a chunking scheme (see `partwise.schemes`) forbids."""
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise ValueError(FORM.format(who=who, got=repr(scheme)))
-    prefixes = {"iob1": "BI", "iob2": "BI", "iobes": "BIES", "bilou": "BILU"}[scheme]
+    prefixes = sorted(set(SCHEMES[scheme].letters))
     parsed: list[tuple[str, str]] = []
     for label in labels:
-        prefix, _, kind = label.partition("-") if isinstance(label, str) else ("", "", "")
-        if label != "O" and prefix not in tuple(prefixes):
+        one = split_label(label)
+        if one is None or one[0] not in (OUTSIDE, *prefixes):
             raise ValueError(
                 f"The scheme {scheme!r} in the 'constraints' parameter of {who} knows the label 'O' and the prefixes "
                 f"{', '.join(repr(p + '-') for p in prefixes)}. Got the label {label!r}."
             )
-        parsed.append((prefix, kind))
-    outside = ("O", "")
-
-    def fits(before: tuple[str, str], after: tuple[str, str]) -> bool:
-        same = before[0] != "O" and before[1] == after[1]
-        if scheme == "iob2":
-            return after[0] != "I" or same
-        if scheme == "iob1":
-            return after[0] != "B" or same
-        unfinished, continues = before[0] in "BI", after[0] in "IEL"
-        return (unfinished and continues and same) or (not unfinished and not continues)
-
-    pairs: list[Transition] = []
-    for b, after in enumerate(parsed):
-        if not fits(outside, after):
-            pairs.append((None, b))
-        if not fits(after, outside):
-            pairs.append((b, None))
-        pairs += [(a, b) for a, before in enumerate(parsed) if not fits(before, after)]
-    return pairs
+        parsed.append(one)
+    places: list[int | None] = [*range(len(labels)), None]  # None: the beginning or the end, which are outside
+    parsed.append((OUTSIDE, ""))
+    return [
+        (a, b)
+        for a, before in zip(places, parsed, strict=True)
+        for b, after in zip(places, parsed, strict=True)
+        if not may_follow(scheme, before[0], after[0], before[1] == after[1])
+    ]
 
 
-def check_gold(forbidden: list[Transition], codes: np.ndarray, starts: np.ndarray, classes: np.ndarray) -> None:
-    """Raise, naming sequence and token, if a gold labelling does what is forbidden."""
-    if not forbidden or not len(codes):
+def check_gold(forbidden: list[Transition], gold: np.ndarray, starts: np.ndarray, classes: np.ndarray, place: Any = None) -> None:
+    """Raise, naming sequence and token, if a gold labelling does what is forbidden.
+
+    Tokens with no label, or with several, are passed over. `place` is a function from a token's number to words, to say more.
+    """
+    if not forbidden or not len(gold):
         return
     n = len(classes)
-    barred = np.zeros((n + 1, n + 1), bool)
+    barred = np.zeros((n + 2, n + 2), bool)  # labels, outside, and anything: nothing is barred there
     for a, b in forbidden:
         barred[n if a is None else a, n if b is None else b] = True
     first, last = starts[:-1][np.diff(starts) > 0], starts[1:][np.diff(starts) > 0] - 1
+    codes = np.where(gold < n, gold, n + 1)
     before = np.concatenate([[n], codes[:-1]])
     before[first] = n
     wrong = barred[before, codes]
@@ -131,7 +113,8 @@ def check_gold(forbidden: list[Transition], codes: np.ndarray, starts: np.ndarra
         ends = not barred[before[t], codes[t]]
         source = repr(classes.tolist()[codes[t] if ends else before[t]]) if ends or before[t] < n else "the beginning"
         target = "the end" if ends else repr(classes.tolist()[codes[t]])
+        more = f" ({place(t)})" if place is not None else ""
         raise ValueError(
-            f"The labels of sequence {i} violate the constraints at token {t - starts[i]}: from {source} to {target} is "
+            f"The labels of sequence {i} violate the constraints at token {t - starts[i]}{more}: from {source} to {target} is "
             "forbidden. Correct the labels or the 'constraints' parameter."
         )

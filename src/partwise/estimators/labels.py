@@ -1,64 +1,14 @@
-"""Labels of any hashable type as integers, and what users say about labels as arrays: costs and class weights."""
+"""What users say about labels and examples, as arrays: costs, class weights, sample weights."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-LONGEST = 1024  # bytes of a string label in an array of strings; longer ones are kept as objects
-
-
-def label_array(labels: Sequence[Hashable], dtype: Any = None) -> np.ndarray:
-    """A 1-D array holding exactly these labels: of their common numpy type where there is one, else of objects."""
-    if dtype is not None or len({type(label) for label in labels}) == 1:
-        try:
-            natural = np.array(labels, dtype)
-            # an array of strings takes the room of its longest for each; and numpy drops trailing zero bytes
-            fits = natural.dtype.kind in "biuf" or (natural.dtype.kind == "U" and natural.dtype.itemsize <= LONGEST)
-            if natural.ndim == 1 and fits and natural.tolist() == list(labels):
-                return natural
-        except (ValueError, OverflowError, TypeError):
-            pass
-    array = np.empty(len(labels), object)
-    for k, label in enumerate(labels):
-        array[k] = label
-    return array
-
-
-def learn_labels(labels: Iterable[Hashable], dtype: Any = None) -> np.ndarray:
-    """The distinct labels, sorted where they can be, else in the order they are first met."""
-    distinct: list[Any] = list(dict.fromkeys(labels))
-    try:
-        distinct = sorted(distinct)
-    except TypeError:
-        pass
-    return label_array(distinct, dtype)
-
-
-def learn_label_sequences(labels: Sequence[Any], y: Any, place: Callable[[int], str]) -> np.ndarray:
-    """The distinct labels of a training set; refuses what cannot be a label, saying where it is."""
-    try:
-        distinct = dict.fromkeys(labels)
-    except TypeError:
-        for k, label in enumerate(labels):
-            try:
-                hash(label)
-            except TypeError:
-                raise TypeError(f"Labels must be hashable. Got {label!r} ({type(label).__name__}; {place(k)}).") from None
-        raise
-    for label in distinct:
-        if label != label:
-            raise ValueError(f"NaN is not a label ({place(next(k for k, one in enumerate(labels) if one is label))}).")
-    dtype = y.dtype if isinstance(y, np.ndarray) and y.dtype.kind in "biufU" else None
-    return learn_labels(distinct, dtype)
-
-
-def numbering(classes: np.ndarray) -> dict[Hashable, int]:
-    """From label to its place in `classes`."""
-    return {label: k for k, label in enumerate(classes.tolist())}
+from partwise.features.labels import numbering
 
 
 def encode_labels(labels: Sequence[Hashable], classes: np.ndarray, refuse: Callable[[int], Exception]) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.features.attributes`), or a matrix with one row
 per token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``.
-Nothing is guessed: what is not recognised is refused, with the number of the sequence.
+For models with templates, sequences are `Columns`, or lists of tokens that are tuples of strings, one for each column. Nothing is
+guessed: what is not recognised is refused, with the number of the sequence.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ from itertools import chain
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-import scipy.sparse
 
 from partwise.features.attributes import LISTS
-from partwise.features.selection import take_rows
-from partwise.structures import ChainProblem
+from partwise.features.columns import Columns, code_tokens
+from partwise.features.given import ATTRIBUTES, COLUMNS, MATRIX
+from partwise.features.labels import GivenLabels, number_labels
+from partwise.features.rows import is_sparse
 
-ATTRIBUTES, MATRIX = "attributes", "matrix"
 FORMS = "a list of sequences, each a list of tokens or a matrix with one row per token; or tokens end to end with lengths="
 
 
 class Tokens(NamedTuple):
     """Sequences laid end to end."""
 
-    kind: str  #: ATTRIBUTES, MATRIX, or "" where there is no token to tell by
-    tokens: Any  #: a list, or a matrix (array or CSR)
+    kind: str  #: ATTRIBUTES, MATRIX, COLUMNS, or "" where there is no token to tell by
+    tokens: Any  #: a list, a matrix (array or CSR), or Columns
     lengths: np.ndarray  #: (sequences,) int64
     joined: bool  #: whether the user gave them end to end
 
@@ -37,22 +38,42 @@ class Tokens(NamedTuple):
 
     def place(self, token: int) -> str:
         """Where a token is, in words."""
-        return place(self.starts, token)
+        if self.kind == COLUMNS and self.tokens.ends is not None:
+            return self.tokens.place(token)
+        sequence = int(np.searchsorted(self.starts, token, side="right")) - 1
+        return f"token {token - self.starts[sequence]} of sequence {sequence}"
+
+    def check_finite(self) -> None:
+        """Raise, naming sequence and token, if a matrix holds NaN or infinity."""
+        x = self.tokens
+        values = x.data if is_sparse(x) else x
+        if np.isfinite(values).all():
+            return
+        if is_sparse(x):
+            k = int(np.flatnonzero(~np.isfinite(values))[0])
+            row, column = int(np.searchsorted(x.indptr, k, side="right")) - 1, int(x.indices[k])
+            value = values[k]
+        else:
+            row, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
+            value = values[row, column]
+        raise ValueError(f"Input X contains NaN or infinity: feature {column} of {self.place(row)} is {value}.")
 
 
-def place(starts: np.ndarray, token: int) -> str:
-    """Where a token is, in words."""
-    sequence = int(np.searchsorted(starts, token, side="right")) - 1
-    return f"token {token - starts[sequence]} of sequence {sequence}"
-
-
-def read_tokens(X: Any, lengths: Any, dtype: Any) -> Tokens:
-    """Sequences in any accepted form."""
+def read_tokens(X: Any, lengths: Any, dtype: Any, in_columns: bool = False) -> Tokens:
+    """Sequences in any accepted form; `in_columns` says that tokens given as tuples of strings are cells of columns."""
     if isinstance(X, str | bytes | Mapping):
         raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}.")
+    if isinstance(X, Columns):
+        if lengths is not None:
+            raise ValueError("Columns know where their sentences begin: leave out lengths=.")
+        return Tokens(COLUMNS, X, np.diff(X.starts), False)
+    if in_columns:
+        sentences = X if lengths is None else split(list(X), _read_lengths(lengths, len(X)))
+        columns = code_tokens(sentences)
+        return Tokens(COLUMNS, columns, np.diff(columns.starts), lengths is not None)
     if lengths is not None:
         return _read_joined(X, lengths, dtype)
-    if scipy.sparse.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object):
+    if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object):
         raise ValueError(
             f"Got one matrix of shape {X.shape} as X: where do its sequences begin? Give lengths=, the number of rows of each "
             "sequence, or a list of matrices."
@@ -80,7 +101,9 @@ def read_tokens(X: Any, lengths: Any, dtype: Any) -> Tokens:
             raise ValueError(f"Sequence {i} has {matrix.shape[1]} features per token, but sequence {told[0]} has {width}.")
     n = np.array([0 if matrix is None else matrix.shape[0] for matrix in matrices], np.int64)
     filled = [matrix for matrix in matrices if matrix is not None and matrix.shape[0]] or [matrices[told[0]]]
-    if any(scipy.sparse.issparse(matrix) for matrix in filled):
+    if any(is_sparse(matrix) for matrix in filled):
+        import scipy.sparse
+
         return Tokens(kind, scipy.sparse.vstack(filled, format="csr", dtype=dtype), n, False)
     return Tokens(kind, np.concatenate(filled), n, False)
 
@@ -93,7 +116,7 @@ def _as_sequence(sequence: Any, i: int) -> Any:
         )
     if isinstance(sequence, np.ndarray) and sequence.dtype.kind in "OU":
         return sequence.tolist()
-    if not hasattr(sequence, "__len__") and not scipy.sparse.issparse(sequence):
+    if not hasattr(sequence, "__len__") and not is_sparse(sequence):
         raise TypeError(
             f"Each sequence must be a list of tokens or a matrix. Sequence {i} is a {type(sequence).__name__}"
             + ("." if np.isscalar(sequence) else "; if it yields tokens, pass a list of them.")
@@ -103,7 +126,7 @@ def _as_sequence(sequence: Any, i: int) -> Any:
 
 def _kind(sequence: Any, i: int) -> str:
     """ATTRIBUTES or MATRIX, or "" if the sequence is empty."""
-    if scipy.sparse.issparse(sequence):
+    if is_sparse(sequence):
         return MATRIX
     if isinstance(sequence, np.ndarray):
         if sequence.ndim != 2 or sequence.dtype.kind not in "biuf":
@@ -135,7 +158,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _as_matrix(x: Any, dtype: Any, what: str) -> Any:
-    if scipy.sparse.issparse(x):
+    if is_sparse(x):
         x = x.tocsr().astype(dtype)
         if not x.has_canonical_format:
             x = x.copy()
@@ -151,51 +174,47 @@ def _as_matrix(x: Any, dtype: Any, what: str) -> Any:
 
 
 def _read_joined(X: Any, lengths: Any, dtype: Any) -> Tokens:
-    n = np.asarray(lengths)
-    if n.ndim != 1 or (n.size and n.dtype.kind not in "iu") or (n < 0).any():
-        raise ValueError(f"lengths must be a list of non-negative integers, one per sequence. Got {lengths!r}.")
-    n = n.astype(np.int64)
     if hasattr(X, "to_numpy"):
         X = X.to_numpy()
-    if not scipy.sparse.issparse(X) and not hasattr(X, "__len__"):
+    if not is_sparse(X) and not hasattr(X, "__len__"):
         raise TypeError(f"X must be {FORMS}. Got a {type(X).__name__}.")
     if isinstance(X, np.ndarray) and X.dtype.kind in "OU":
         X = X.tolist()
-    matrix = scipy.sparse.issparse(X) or isinstance(X, np.ndarray)
+    matrix = is_sparse(X) or isinstance(X, np.ndarray)
     kind = MATRIX if matrix else _kind_of_tokens(X)
     tokens: Any = _as_matrix(X, dtype, "X") if kind == MATRIX else list(X)
     rows = tokens.shape[0] if kind == MATRIX else len(tokens)
-    if n.sum() != rows:
-        raise ValueError(f"The lengths sum to {n.sum()}, but X has {rows} tokens.")
-    return Tokens(kind, tokens, n, True)
+    return Tokens(kind, tokens, _read_lengths(lengths, rows), True)
 
 
-def check_finite(tokens: Tokens) -> None:
-    """Raise, naming sequence and token, if a matrix holds NaN or infinity."""
-    x = tokens.tokens
-    values = x.data if scipy.sparse.issparse(x) else x
-    if np.isfinite(values).all():
-        return
-    if scipy.sparse.issparse(x):
-        k = int(np.flatnonzero(~np.isfinite(values))[0])
-        row, column = int(np.searchsorted(x.indptr, k, side="right")) - 1, int(x.indices[k])
-        value = values[k]
-    else:
-        row, column = (int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        value = values[row, column]
-    raise ValueError(f"Input X contains NaN or infinity: feature {column} of {tokens.place(row)} is {value}.")
+def _read_lengths(lengths: Any, n_tokens: int) -> np.ndarray:
+    n = np.asarray(lengths)
+    if n.ndim != 1 or (n.size and n.dtype.kind not in "iu") or (n < 0).any():
+        raise ValueError(f"lengths must be a list of non-negative integers, one per sequence. Got {lengths!r}.")
+    if n.sum() != n_tokens:
+        raise ValueError(f"The lengths sum to {n.sum()}, but X has {n_tokens} tokens.")
+    return n.astype(np.int64)
 
 
-def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> list[Any]:
-    """The labels of all tokens, end to end, after checking that every token has one."""
+def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> GivenLabels:
+    """The labels of all tokens, end to end, after checking that every token has one.
+
+    For `Columns`, y may be the number of a column, or None for the last one.
+    """
+    n = tokens.lengths
+    if isinstance(y, GivenLabels):
+        if len(y.codes) != n.sum():
+            raise ValueError(f"X has {n.sum()} tokens, but y has {len(y.codes)} {what}.")
+        return y
+    if tokens.kind == COLUMNS and (y is None or (isinstance(y, int) and not isinstance(y, bool))):
+        return tokens.tokens.labels(-1 if y is None else y)
     if isinstance(y, str | bytes | Mapping) or not hasattr(y, "__len__"):
         raise TypeError(f"y must be a list of label sequences. Got a {type(y).__name__}.")
-    n = tokens.lengths
     if tokens.joined:
         flat = y.tolist() if hasattr(y, "tolist") else list(y)
         if len(flat) != n.sum():
             raise ValueError(f"X has {n.sum()} tokens, but y has {len(flat)} {what}.")
-        return flat
+        return number_labels(flat, tokens.place)
     if len(y) != len(n):
         raise ValueError(f"X has {len(n)} sequences, but y has {len(y)} sequences of {what}.")
     sequences = [s.tolist() if hasattr(s, "tolist") else s for s in y]
@@ -204,20 +223,10 @@ def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> list[Any]:
             raise TypeError(f"The {what} of a sequence must be a list. Sequence {i} has {labels!r} ({type(labels).__name__}).")
         if len(labels) != n[i]:
             raise ValueError(f"Sequence {i} has {n[i]} tokens, but {len(labels)} {what}.")
-    return list(chain.from_iterable(sequences))
+    return number_labels(list(chain.from_iterable(sequences)), tokens.place)
 
 
 def split(values: Any, lengths: np.ndarray) -> list[Any]:
     """Cut what lies end to end into sequences."""
     edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
     return [values[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
-
-
-def take_sequences(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
-    """The sequences numbered `which`, as a problem of their own."""
-    lengths = np.diff(problem.starts)[which]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    tokens = np.arange(starts[-1]) + np.repeat(problem.starts[:-1][which] - starts[:-1], lengths)
-    gold = problem.gold[tokens]
-    allowed = problem.allowed[tokens] if problem.allowed.size else problem.allowed
-    return problem._replace(rows=take_rows(problem.rows, tokens), starts=starts, gold=gold, targets=gold, allowed=allowed)

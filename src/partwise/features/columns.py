@@ -25,6 +25,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from partwise.features.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
+from partwise.features.labels import GivenLabels
 from partwise.features.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
 from partwise.features.vocabulary import EMPTY
 
@@ -82,6 +83,34 @@ class Columns:
         tokens = list(zip(*columns, strict=True))
         edges = self.starts.tolist()
         return [tokens[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+    def __len__(self) -> int:
+        return self.n_sentences
+
+    def __getitem__(self, sentence: int) -> list[tuple[str, ...]]:
+        return self.take([range(self.n_sentences)[sentence]]).sentences()[0]
+
+    def labels(self, column: int = -1, unknown: str | None = None, either: str | None = None) -> GivenLabels:
+        """A column as labels.
+
+        Parameters
+        ----------
+        column : int
+            Which one; negative numbers count from the last.
+        unknown : str, optional
+            The cell that stands for a label that is not known.
+        either : str, optional
+            What stands between several labels in a cell, any of which may be right: ``NN|VB`` with ``"|"``.
+        """
+        if not -self.n_columns <= column < self.n_columns:
+            raise ValueError(f"{self.name}: there is no column {column}: there are {self.n_columns} columns, counted from 0.")
+
+        def read(cell: str) -> Any:
+            if cell == unknown:
+                return None
+            return frozenset(cell.split(either)) if either and either in cell else cell
+
+        return GivenLabels(self.codes[column], [read(cell) for cell in self.cells[column]], range(self.n_columns)[column])
 
     def append_column(self, codes: np.ndarray, cells: Sequence[str], separator: str | None = None) -> bytes:
         r"""The text with one more column, say of predictions: token t gets ``cells[codes[t]]``; all else stays as it was.
@@ -175,11 +204,13 @@ def stream_columns_coded(
     comment: str | None = None,
     usecols: Sequence[int] | None = None,
     name: str | None = None,
+    all_text: bool = False,
 ) -> Iterator[Columns]:
     """Read a column file of any size, in UTF-8, as parts of whole sentences, about `chunk_bytes` of text each.
 
-    Every part numbers its own cells; to an encoder only their strings count. Other parameters and errors are those of
-    `read_columns_coded`.
+    Every part numbers its own cells; to an encoder only their strings count. With `all_text`, text without tokens (comments at
+    the end, say) comes as a part without columns, so that the `data` of all parts are the whole text. Other parameters and errors
+    are those of `read_columns_coded`.
     """
     if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
         raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
@@ -197,6 +228,9 @@ def stream_columns_coded(
                 if columns is not None:
                     some = True
                     yield columns
+                elif all_text and cut:
+                    none: np.ndarray = np.zeros(0, np.int64)
+                    yield Columns(np.zeros((0, 0), np.int32), np.zeros(1, np.int64), [], name, pending[:cut], none, line)
                 line += pending.count(NEWLINE, 0, cut)
                 pending, size = pending[cut:], chunk_bytes
             else:
@@ -205,6 +239,25 @@ def stream_columns_coded(
                 break
     if not some:
         raise ValueError(f"{name}: {NO_TOKENS}")
+
+
+class ColumnFile:
+    """A column file to go through again and again, part by part: what ``SequenceLabeler.fit_stream`` takes.
+
+    Parameters
+    ----------
+    source : path
+    **options
+        Those of `stream_columns_coded`.
+    """
+
+    def __init__(self, source: str | os.PathLike[str], separator: str | None = None, **options: Any):
+        if not isinstance(source, str | os.PathLike) or source == "-":
+            raise TypeError(f"A ColumnFile must be a file that can be read again. Got {source!r}.")
+        self.source, self.separator, self.options = source, separator, options
+
+    def __iter__(self) -> Iterator[Columns]:
+        return stream_columns_coded(self.source, self.separator, **self.options)
 
 
 def code_tokens(sentences: Sequence[Sequence[Any]]) -> Columns:

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from partwise.features.columns import Columns, code_tokens
+from partwise.features.given import COLUMNS
 from partwise.features.rows import Binary
+from partwise.features.strings import pack_strings, unpack_strings
 from partwise.features.templates import END, START, compile_templates, make_function, read_templates
 from partwise.features.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
 
@@ -58,6 +60,8 @@ class TemplateEncoder:
     >>> [encoder.feature_name(j) for j in rows.index]
     ['suffix2(w[0])=he', 'w[-1]|w[0]=the|dog', 'suffix2(w[0])=og']
     """
+
+    kind = COLUMNS
 
     def __init__(
         self,
@@ -116,6 +120,8 @@ class TemplateEncoder:
         self._fitted = True
         if self.min_count > 1:
             self._cut(counts)
+        elif isinstance(data, Iterator):
+            self._rebuild(self._vocabulary.keys[: len(self._vocabulary)])
         return self
 
     def fit_transform(self, data: Data) -> Binary:
@@ -180,21 +186,38 @@ class TemplateEncoder:
                         f"{columns.n_columns} columns, counted from 0."
                     )
 
+    def refuse_column(self, column: int, what: str) -> None:
+        """Raise if a template looks at this column: a model that sees the answers in training learns nothing else."""
+        for template in self.templates:
+            if any(source[0] == column for source, _ in template.atoms):
+                raise ValueError(
+                    f"The template {template.text!r} looks at column {column}, which is {what}. Choose other templates (for "
+                    "files with words and labels only: 'words' or 'ner'), or say which column holds the labels."
+                )
+
     def _cut(self, counts: np.ndarray) -> np.ndarray:
         """Forget rare features, and values that only they have; returns the new numbers of the old features, -1 for none."""
         kept = np.flatnonzero(counts >= self.min_count)
         renumber = np.full(len(counts), -1, np.int32)
         renumber[kept] = np.arange(len(kept), dtype=np.int32)
-        keys = self._vocabulary.keys[kept]
-        used = np.unique(keys[:, 1:])
+        self._rebuild(self._vocabulary.keys[kept])
+        return renumber
+
+    def _rebuild(self, keys: np.ndarray) -> None:
+        """Keep these features and the values they have, numbered in the order they are met, feature by feature.
+
+        That order is the same in whatever parts the data came; the order in which values are first looked up is not.
+        """
+        values = keys[:, 1:]
+        used, first = np.unique(values, return_index=True)
+        used = used[np.argsort(first)]
         used = used[used >= 0]
         codes = np.full(len(self._values), -1, np.int32)  # the last stays -1, which is where -1 looks
         codes[used] = np.arange(len(used), dtype=np.int32)
-        keys[:, 1:] = codes[keys[:, 1:]]
         strings = self._names_of_values()
         self._values = _Values(strings[code] for code in used.tolist())
-        self._vocabulary = FeatureVocabulary.from_keys(keys, self._program.arity)
-        return renumber
+        self._strings = []
+        self._vocabulary = FeatureVocabulary.from_keys(np.column_stack([keys[:, 0], codes[values]]), self._program.arity)
 
     # -- names --------------------------------------------------------------------------------------------------------
 
@@ -228,12 +251,9 @@ class TemplateEncoder:
         model["fitted"] = self._fitted
         if self.hash_bits is not None:
             return model, {}
-        encoded = [value.encode("utf-8", "surrogatepass") for value in self._names_of_values()]
-        return model, {
-            "template_keys": self._vocabulary.keys[: len(self._vocabulary)].copy(),
-            "template_values": np.frombuffer(b"".join(encoded), np.uint8),
-            "template_value_offsets": np.cumsum([0, *map(len, encoded)], dtype=np.int64),
-        }
+        text, offsets = pack_strings(self._names_of_values())
+        keys = self._vocabulary.keys[: len(self._vocabulary)]
+        return model, {"template_keys": keys, "template_values": text, "template_value_offsets": offsets}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TemplateEncoder:
@@ -248,18 +268,11 @@ class TemplateEncoder:
             raise ValueError(str(error)) from None
         if encoder.hash_bits is not None:
             return encoder
-        keys, text, ends = (tensors.get(f"template_{name}") for name in ("keys", "values", "value_offsets"))
+        keys, text, offsets = (tensors.get(f"template_{name}") for name in ("keys", "values", "value_offsets"))
         arity = encoder._program.arity
         if keys is None or keys.dtype != np.int32 or keys.ndim != 2 or keys.shape[1] != 1 + arity.max(initial=0):
             raise ValueError("the features of the templates are missing or have a wrong shape")
-        if text is None or text.dtype != np.uint8 or text.ndim != 1:
-            raise ValueError("the values of the templates are missing or have a wrong shape")
-        if ends is None or ends.dtype != np.int64 or ends.ndim != 1 or not ends.size:
-            raise ValueError("the offsets of the values of the templates are missing or have a wrong shape")
-        if ends[0] != 0 or ends[-1] != text.size or (ends[1:] < ends[:-1]).any():
-            raise ValueError("the offsets of the values of the templates are not in order")
-        raw, edges = text.tobytes(), ends.tolist()
-        strings = [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges[:-1], edges[1:], strict=True)]
+        strings = unpack_strings(text, offsets, "the values of the templates")
         encoder._values = _Values(strings)
         if len(encoder._values) != len(strings) + 1:
             raise ValueError("a value of the templates occurs twice")

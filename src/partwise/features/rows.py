@@ -10,6 +10,7 @@ vectorising. Arrays are taken out of a NamedTuple once, not in a loop: each time
 
 from __future__ import annotations
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,11 +44,15 @@ class Dense(NamedTuple):
     n_features: int
 
 
+def is_sparse(x: Any) -> bool:
+    """Whether x is a scipy sparse matrix; without importing scipy, for where nobody has, there can be none."""
+    module = sys.modules.get("scipy.sparse")
+    return module is not None and module.issparse(x)
+
+
 def make_rows(x: Any, dtype=np.float64) -> Binary | Sparse | Dense:
     """Rows from a 2-D array or a scipy sparse matrix; `Binary` where every stored value is one."""
-    import scipy.sparse
-
-    if not scipy.sparse.issparse(x):
+    if not is_sparse(x):
         matrix = np.ascontiguousarray(x, dtype=dtype)
         return Dense(matrix, matrix.shape[1])
     x = x.tocsr()

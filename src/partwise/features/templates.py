@@ -16,7 +16,8 @@ A template says which cells around a token make a feature. In our notation colum
 Functions can be nested, ``suffix3(lower(w[0]))``. A test that fails, and a cell outside the sentence, give no feature. Template
 files of CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as in CRF++, cells outside the sentence are
 ``_B-1``, ``_B+1`` and so on, and templates that differ only in what their ``%x`` point at share their features (a bag of words).
-A file holds one template a line, of either kind; lines that start with ``#`` are comments.
+A file holds one template a line, of either kind; lines that start with ``#`` are comments. In a list, the name of a ready-made
+set stands for all its templates: ``["chunking", "suffix3(w[0])"]``.
 
 No string is built per token. Columns come as integers (`partwise.features.columns`); functions are applied to the distinct cells
 of a column; a template's features are rows of integers in an exact hash table (`partwise.features.vocabulary`).
@@ -46,6 +47,14 @@ CHUNKING = (  # CRFsuite's tutorial: Okazaki (2007)
     *(f"pos[{t}]" for t in range(-2, 3)),
     *(f"pos[{t}]|pos[{t + 1}]" for t in range(-2, 2)),
     *(f"pos[{t}]|pos[{t + 1}]|pos[{t + 2}]" for t in range(-2, 1)),
+    "__BOS__",
+    "__EOS__",
+)
+PHRASES = (  # those, and the forms of words: chosen on held-out parts of CoNLL-2000's training data (benchmarks/choose_settings.py)
+    *CHUNKING[:-2],
+    *(f"short_shape(w[{t}])" for t in range(-1, 2)),
+    "prefix3(w[0])",
+    *(f"suffix3(w[{t}])" for t in range(-1, 2)),
     "__BOS__",
     "__EOS__",
 )
@@ -84,7 +93,7 @@ NER = (
     "__EOS__",
     "__BOS__|short_shape(w[0])",
 )
-SETS = {"chunking": (CHUNKING, ("w", "pos")), "words": (WORDS, ("w",)), "ner": (NER, ("w",))}
+SETS = {"chunking": (CHUNKING, ("w", "pos")), "phrases": (PHRASES, ("w", "pos")), "words": (WORDS, ("w",)), "ner": (NER, ("w",))}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The language
@@ -275,10 +284,11 @@ def read_templates(
             except UnicodeDecodeError as error:
                 raise ValueError(f"{path}: not valid utf-8 text ({error.reason}).") from None
     else:
-        placed = [(f"template {k}", line) for k, line in enumerate(templates, 1)]
-        for place, line in placed:
+        placed = []
+        for k, line in enumerate(templates, 1):
             if not isinstance(line, str):
-                raise TypeError(f"{place}: must be a string. Got {line!r} ({type(line).__name__}) instead.")
+                raise TypeError(f"template {k}: must be a string. Got {line!r} ({type(line).__name__}) instead.")
+            placed += [(f"template {k}", one) for one in (SETS[line][0] if line in SETS else [line])]
     if len(set(names)) != len(names) or not all(isinstance(name, str) and re.fullmatch(NAME, name) for name in names):
         raise ValueError(
             f"The 'columns' parameter must be a list of distinct names, such as ['w', 'pos']. Got {names!r} instead."

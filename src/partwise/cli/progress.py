@@ -1,0 +1,116 @@
+"""How training goes, while it goes: a line per epoch, the time left, and afterwards the history as JSON and as a picture."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
+
+
+class Progress:
+    """A callback for solvers.
+
+    Parameters
+    ----------
+    epochs : int or None
+        How many there will be at most; None: as many as is the solver's habit.
+    quiet : bool
+        Print nothing.
+    metric : str
+        What `Record.validation` is one minus of: "f1" or "accuracy".
+    """
+
+    def __init__(self, epochs: int | None, quiet: bool, metric: str = "accuracy"):
+        self.epochs, self.quiet, self.metric = epochs, quiet, metric
+        self.status: Any = None
+        self.shown = 0
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """A spinner while it runs, where a person is watching."""
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status("reading and encoding") as self.status:
+            yield
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def __call__(self, record: Any) -> None:
+        if self.quiet:
+            return
+        if not self.shown:
+            self.epochs = self.epochs or record.result().solver.default_epochs
+            names = {"dev": {"f1": "dev F1", "accuracy": "dev acc"}[self.metric]}
+            self.say("".join(names.get(name, name).rjust(width) for name, width in COLUMNS))
+        self.shown += 1
+        left = record.seconds / record.epoch * (cast(int, self.epochs) - record.epoch)
+        gap = record.gap if record.gap == record.gap else record.estimate
+        cells = (
+            f"{record.epoch}/{self.epochs}",
+            f"{record.loss:.6g}",
+            _or_dash(record.primal, "{:.6g}"),
+            _or_dash(gap if math.isfinite(gap) else math.nan, "{:.3g}"),
+            _or_dash(100 * (1 - record.validation), "{:.2f}"),
+            f"{record.seconds:.2f}",
+            f"{left:.1f}",
+        )
+        self.say("".join(cell.rjust(width) for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
+        if self.status is not None:
+            self.status.update(f"epoch {record.epoch + 1}, at most {left:.0f} s left")
+
+
+def _or_dash(value: float, form: str) -> str:
+    return form.format(value) if value == value else "-"
+
+
+def write_history(path: Path, history: list[Any], metric: str, about: dict[str, Any]) -> None:
+    """The records of all epochs as JSON; `dev` is F1 or accuracy."""
+    from partwise.cli.common import finite, write
+
+    records = [{**r.as_dict(), f"dev_{metric}": 1 - r.validation} for r in history]
+    write(path, json.dumps(finite({**about, "history": records}), indent=1).encode())
+
+
+def draw_history(path: Path, history: list[Any], metric: str, title: str) -> None:
+    """A learning curve: the loss (or the objective and its bound, where there is one) and the score on held-out data."""
+    try:
+        from matplotlib.figure import Figure  # no pyplot: no window, no global state
+    except ImportError:
+        from partwise.cli.common import Refusal
+
+        raise Refusal('--curve needs matplotlib: pip install "partwise[plot]". The model was saved.') from None
+
+    import io
+
+    from partwise.cli.common import write
+
+    held_out = any(r.validation == r.validation for r in history)
+    figure = Figure(figsize=(10 if held_out else 5.5, 4), layout="constrained")
+    axes = figure.subplots(1, 2 if held_out else 1, squeeze=False)[0]
+    epochs = [r.epoch for r in history]
+    certified = any(r.primal == r.primal for r in history[:-1])
+    if certified:
+        axes[0].plot(epochs, [r.primal for r in history], label="objective")
+        axes[0].plot(epochs, [r.dual for r in history], label="lower bound")
+        axes[0].legend()
+    else:
+        axes[0].plot(epochs, [r.loss for r in history], marker=".")
+    axes[0].set(xlabel="epoch", ylabel="objective" if certified else "training loss, as seen on the way", title=title)
+    if held_out:
+        axes[1].plot(epochs, [100 * (1 - r.validation) for r in history], marker=".", color="#55a868")
+        axes[1].set(xlabel="epoch", ylabel={"f1": "F1 on held-out data, %", "accuracy": "accuracy on held-out data, %"}[metric])
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix.lstrip(".") or "png", dpi=150)
+    write(path, picture.getvalue())

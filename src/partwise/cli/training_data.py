@@ -1,0 +1,158 @@
+"""Column files as training data: which column holds labels, in which chunking scheme they are, which templates suit them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from partwise.cli.common import Refusal, read_columns, separator_of
+from partwise.estimators.chain_model import default_templates
+from partwise.features.columns import ColumnFile, Columns
+from partwise.features.labels import GivenLabels
+from partwise.features.templates import SETS
+from partwise.schemes import SCHEMES, convert_coded, recognise, recognise_coded
+
+
+@dataclass(frozen=True)
+class LabelledColumns:
+    """Sentences with labels."""
+
+    columns: Columns
+    column: int  #: of the labels, from 0
+    labels: GivenLabels
+    scheme: str | None  #: of the labels as they were given; None: they are no chunk labels
+    converted: int = 0  #: tokens whose label was not as its scheme would have it, and was read as conlleval reads it
+
+    @property
+    def n_sentences(self) -> int:
+        return self.columns.n_sentences
+
+    @property
+    def n_tokens(self) -> int:
+        return self.columns.n_tokens
+
+    def describe(self) -> str:
+        """A line for people."""
+        kind = f"chunk labels in {self.scheme}" if self.scheme else "labels"
+        return f"{self.columns.name}: {self.n_sentences:,} sentences, {self.n_tokens:,} tokens, {kind} in column {self.column}"
+
+
+class Parts:
+    """A file to be read again and again, part by part."""
+
+    def __init__(self, source: Source, path: str, megabytes: float):
+        options = {"chunk_bytes": max(1, int(megabytes * 1e6)), "comment": source.comment}
+        self.file = ColumnFile(path, separator_of(source.separator), **options)
+        self.first = source.labelled(next(iter(self.file)))
+        self.column = self.first.column
+        self.n_sentences = self.n_tokens = 0  #: of the last pass
+
+    def __iter__(self) -> Iterator[Columns]:
+        self.n_sentences = self.n_tokens = 0
+        for part in self.file:
+            self.n_sentences += part.n_sentences
+            self.n_tokens += part.n_tokens
+            yield part
+
+    def describe(self) -> str:
+        """A line for people."""
+        return f"{self.first.columns.name}: read in parts, labels in column {self.column}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """How to read column files, and what to make of their labels."""
+
+    separator: str | None
+    encoding: str
+    comment: str | None
+    label_column: int | None
+    unknown: str | None
+    either: str | None
+    scheme: str | None  #: to convert to
+    max_labels: int
+
+    def __post_init__(self):
+        if self.scheme is not None and self.scheme not in SCHEMES:
+            raise Refusal(f"--scheme must be one of {', '.join(SCHEMES)}. Got {self.scheme!r}.")
+
+    def read(self, path: str, like: LabelledColumns | None = None) -> LabelledColumns:
+        """A file with labels; `like`: read as this one was."""
+        return self.labelled(read_columns(path, self.separator, self.encoding, self.comment), like)
+
+    def stream(self, path: str, megabytes: float) -> Parts:
+        """A file to be read in parts."""
+        for option, value, fine in (("--encoding", self.encoding, "utf-8"), ("--scheme", self.scheme, None)):
+            if value != fine:
+                raise Refusal(f"{option} cannot go with --stream. Convert the file first.")
+        return Parts(self, path, megabytes)
+
+    def labels(self, columns: Columns, column: int) -> GivenLabels:
+        """The labels in a column, partial ones understood."""
+        return columns.labels(column, self.unknown, self.either)
+
+    def labelled(self, columns: Columns, like: LabelledColumns | None = None) -> LabelledColumns:
+        """Find the labels, convert them if asked to, and refuse what cannot be labels."""
+        n = columns.n_columns
+        wanted = -1 if self.label_column is None else self.label_column
+        if not -n <= wanted < n:
+            raise Refusal(f"{columns.name}: --label-column {wanted}: there are {n} columns, counted from 0.")
+        column = range(n)[wanted]
+        if n < 2:
+            raise Refusal(
+                f"{columns.name}: there is one column only, and training takes two: tokens and their labels. Columns are split "
+                f"at {'blanks' if self.separator is None else repr(self.separator)}; see --separator."
+            )
+        if like is not None and n != like.columns.n_columns:
+            raise Refusal(
+                f"{columns.name} has {n} columns, but {like.columns.name} has {like.columns.n_columns}; they must be alike."
+            )
+        labels = self.labels(columns, column)
+        found = len(labels.distinct)
+        if found > self.max_labels:
+            examples = ", ".join(map(repr, columns.cells[column][:3]))
+            raise Refusal(
+                f"{columns.name}: column {column} has {found:,} different values in {columns.n_tokens:,} tokens ({examples}...), "
+                "which are too many for labels. Choose another --label-column, or raise --max-labels."
+            )
+        return self.in_scheme(LabelledColumns(columns, column, labels, None))
+
+    def in_scheme(self, data: LabelledColumns) -> LabelledColumns:
+        """The same data with the scheme recognised, and converted to another if asked to."""
+        labels, starts = data.labels, data.columns.starts
+        if labels.is_partial:
+            scheme = recognise([label for label in labels.distinct if isinstance(label, str)])
+            if self.scheme is not None:
+                raise Refusal("--scheme needs a label for every token: it cannot go with --unknown-label or --either.")
+            return LabelledColumns(data.columns, data.column, labels, scheme)
+        scheme = recognise_coded(labels.codes, starts, labels.distinct)
+        if self.scheme is None or self.scheme == scheme:
+            return LabelledColumns(data.columns, data.column, labels, scheme)
+        if scheme is None:
+            raise Refusal(
+                f"{data.columns.name}: --scheme {self.scheme}: the labels in column {data.column} are no chunk labels like B-X, "
+                f"I-X, O (e.g. {labels.distinct[0]!r})."
+            )
+        codes, names, repaired = convert_coded(labels.codes, starts, labels.distinct, self.scheme, scheme)
+        return LabelledColumns(data.columns, data.column, GivenLabels(codes, names, data.column), scheme, repaired)
+
+    def constraints(self, wanted: str | None, data: LabelledColumns) -> str | None:
+        """The scheme whose rules are to be obeyed."""
+        if wanted is None or wanted == "none":
+            return None
+        scheme = (self.scheme or data.scheme) if wanted == "auto" else wanted
+        if scheme is None:
+            raise Refusal(f"--constraints auto: the labels in {data.columns.name} are no chunk labels.")
+        return scheme
+
+    def templates(self, wanted: str, more: list[str] | None, data: LabelledColumns) -> Any:
+        """What to give to the tagger: a set, a file, or a list that holds one of these and more."""
+        if wanted == "auto":
+            wanted = default_templates(data.columns.n_columns - 1, data.labels)
+        if not more:
+            return wanted
+        if wanted in SETS:
+            return [wanted, *more]
+        with open(wanted, encoding="utf-8-sig") as file:
+            return [*file.read().splitlines(), *more]

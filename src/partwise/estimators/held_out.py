@@ -1,0 +1,74 @@
+"""Held-out sequences: what early stopping judges a model by, after every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise.features.labels import GivenLabels, numbering
+from partwise.objective import best_outputs
+from partwise.structures import ChainProblem
+
+METRICS = ("cost", "error", "f1")
+
+
+class HeldOut(NamedTuple):
+    """Sequences to label, and what is right for them. Labels that training never saw are fine here: no answer is right there."""
+
+    problem: ChainProblem
+    gold: np.ndarray  #: (tokens,) which row of the tables below is about the token
+    names: list[Any]  #: (rows,) labels; None or a set where there is not one
+    right: np.ndarray  #: (rows, labels) bool
+    costs: np.ndarray  #: (rows, labels)
+
+    def judge(self, metric: str, classes: np.ndarray, n_jobs: int | None) -> Callable[[np.ndarray], float]:
+        """A function of the weights, the less the better.
+
+        =========  ====================================================================
+        cost       mean cost of a sequence
+        error      share of tokens labelled wrongly
+        f1         1 - F1 of the spans that chunk labels write down
+        =========  ====================================================================
+        """
+        labels = classes.tolist()
+        starts = self.problem.starts
+        if metric == "f1":
+            from partwise.metrics import span_scores_coded
+
+            span_scores_coded(self.gold, self.gold, starts, self.names)  # labels that are no chunk labels are refused here
+            span_scores_coded(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0, 1]), labels)
+
+        def value(w: np.ndarray) -> float:
+            answers = best_outputs(self.problem, w, n_jobs)[0]
+            if metric == "f1":
+                return 1.0 - span_scores_coded(self.gold, answers, starts, self.names, labels).f1
+            if metric == "error":
+                return 1.0 - float(self.right[self.gold, answers].mean()) if len(answers) else 0.0
+            return float(self.costs[self.gold, answers].sum()) / max(len(starts) - 1, 1)
+
+        return value
+
+
+def from_labels(problem: ChainProblem, given: GivenLabels, classes: np.ndarray, costs: np.ndarray) -> HeldOut:
+    """Held-out data of their own, packed without labels; `costs` (labels, labels) are those of the training problem."""
+    right, number = given.allows(classes), numbering(classes)
+    table = np.full(right.shape, costs.max(initial=0.0))
+    for k, label in enumerate(given.distinct):
+        if label in number:
+            table[k] = costs[number[label]]
+        elif right[k].any():
+            table[k] = costs[right[k]].min(0)
+    return HeldOut(problem, given.codes, given.distinct, right, table)
+
+
+def from_problem(problem: ChainProblem, classes: np.ndarray) -> HeldOut:
+    """A part of the training data."""
+    n = len(classes)
+    right = np.eye(n, dtype=bool)
+    names = classes.tolist()
+    if len(problem.costs) > n:  # partially labelled: a row for each set of labels
+        right = np.vstack([right, problem.known])
+        names += [None] * (len(right) - n)
+    return HeldOut(problem, problem.gold, names, right, problem.costs)

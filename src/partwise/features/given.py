@@ -1,0 +1,127 @@
+"""Encoders of features that users give themselves: attributes of tokens, and matrices.
+
+With `TemplateEncoder` they share one interface, which is all that a model knows of where its features come from: ``kind``,
+``n_features``, ``fit_transform`` (learn, from nothing), ``extend`` (learn more), ``transform``, ``feature_name``, ``to_state``.
+They are given `Tokens` (see `partwise.estimators.sequences`), which know where a token is, for messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from partwise.features.attributes import encode
+from partwise.features.rows import Binary, Dense, Sparse, make_rows
+from partwise.features.strings import pack_strings, unpack_strings
+
+ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
+CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."
+
+
+class AttributeEncoder:
+    """Dicts of attributes, or lists of strings (see `partwise.features.attributes`), numbered as they are first met.
+
+    Parameters
+    ----------
+    min_count : int
+        Attributes that occur fewer times in the training data are left out.
+    dtype
+        Of the values.
+    """
+
+    kind = ATTRIBUTES
+
+    def __init__(self, min_count: int = 1, dtype: Any = np.float64):
+        self.min_count, self.dtype = min_count, dtype
+        self.vocabulary: dict[str, int] = {}
+        self._names: list[str] = []
+
+    @property
+    def n_features(self) -> int:
+        return len(self.vocabulary)
+
+    def fit_transform(self, tokens: Any) -> Binary | Sparse:
+        self.vocabulary = {}
+        rows = self._encode(tokens, grow=True)
+        if self.min_count == 1:
+            return rows
+        kept = np.bincount(rows.index, minlength=self.n_features) >= self.min_count
+        self.vocabulary = {name: k for k, name in enumerate(n for n, keep in zip(self.vocabulary, kept, strict=True) if keep)}
+        stays = kept[rows.index]
+        ptr = np.concatenate([[0], np.cumsum(stays)])[rows.ptr]
+        index = (np.cumsum(kept) - 1)[rows.index[stays]].astype(np.int32)
+        if isinstance(rows, Binary):
+            return Binary(ptr, index, self.n_features)
+        return Sparse(ptr, index, rows.value[stays], self.n_features)
+
+    def extend(self, tokens: Any) -> Binary | Sparse:
+        if self.min_count > 1:
+            raise ValueError(f"extend {CANNOT_COUNT}")
+        return self._encode(tokens, grow=True)
+
+    def transform(self, tokens: Any) -> Binary | Sparse:
+        return self._encode(tokens, grow=False)
+
+    def _encode(self, tokens, grow):
+        return encode(tokens.tokens, self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
+
+    def feature_name(self, j: int) -> str:
+        if len(self._names) != self.n_features:
+            self._names = list(self.vocabulary)
+        return self._names[j]
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        text, offsets = pack_strings(list(self.vocabulary))
+        return {"min_count": self.min_count}, {"vocabulary": text, "vocabulary_offsets": offsets}
+
+    @classmethod
+    def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> AttributeEncoder:
+        if not isinstance(model.get("min_count"), int):
+            raise ValueError("'min_count' of the attributes is missing")
+        encoder = cls(model["min_count"], dtype)
+        names = unpack_strings(tensors.get("vocabulary"), tensors.get("vocabulary_offsets"), "the attributes")
+        encoder.vocabulary = {name: k for k, name in enumerate(names)}
+        if len(encoder.vocabulary) != len(names):
+            raise ValueError("an attribute occurs twice")
+        return encoder
+
+
+class MatrixEncoder:
+    """Rows of matrices: nothing to learn but their width."""
+
+    kind = MATRIX
+
+    def __init__(self, dtype: Any = np.float64, n_features: int = 0, who: str = "The model"):
+        self.dtype, self.n_features, self.who = dtype, n_features, who
+
+    def fit_transform(self, tokens: Any) -> Binary | Sparse | Dense:
+        self.n_features = int(tokens.tokens.shape[1])
+        return self.transform(tokens)
+
+    def transform(self, tokens: Any) -> Binary | Sparse | Dense:
+        x = tokens.tokens
+        if x.shape[1] != self.n_features:
+            raise ValueError(
+                f"X has {x.shape[1]} features per token, but {self.who} is expecting {self.n_features} features as input."
+            )
+        tokens.check_finite()
+        if isinstance(x, np.ndarray) and not x.flags.writeable:
+            x = x.copy()  # read-only arrays are a type of their own to numba: not worth a compilation
+        return make_rows(x, self.dtype)
+
+    extend = transform
+
+    def feature_name(self, j: int) -> str:
+        return f"x{j}"
+
+    def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {"n_features": self.n_features}, {}
+
+    @classmethod
+    def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> MatrixEncoder:
+        n = model.get("n_features")
+        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+            raise ValueError(f"'n_features' of the matrices is {n!r}")
+        return cls(dtype, n)

@@ -1,0 +1,45 @@
+"""A small corpus of chunks, and taggers trained on it: what the tests of the command line's verbs share."""
+
+import functools
+
+import numpy as np
+
+from partwise.estimators.tagger import Tagger
+from partwise.features.columns import read_columns_coded
+from partwise.features.labels import GivenLabels
+from partwise.schemes import convert_coded
+
+TEMPLATES = ["w[0]", "pos[0]", "pos[-1]|pos[0]"]
+
+
+def corpus(n=40, seed=0, separator=" "):
+    """Noun and verb groups: a word says little, its neighbours say more."""
+    rng = np.random.default_rng(seed)
+    lines = []
+    for _ in range(n):
+        for _ in range(rng.integers(1, 5)):
+            kind = rng.choice(["NP", "NP", "VP", "O"])
+            for k in range(1 if kind == "O" else rng.integers(1, 4)):
+                pos = {"NP": "D" if k == 0 else "N", "VP": "V", "O": "."}[kind] if rng.random() < 0.8 else "X"
+                label = "O" if kind == "O" else f"{'B' if k == 0 else 'I'}-{kind}"
+                lines.append(separator.join([f"w{rng.integers(9)}", pos, label]))
+        lines.append("")
+    return "\n".join(lines).encode() + b"\n"
+
+
+TRAIN = corpus()
+TEST = corpus(12, seed=1)
+
+
+@functools.cache
+def tagger(loss="hinge", scheme=None):
+    """Trained on TRAIN; in another scheme, as ``partwise train tag --scheme`` does."""
+    columns = read_columns_coded(TRAIN)
+    model = Tagger(loss=loss, templates=TEMPLATES, solver="dca", max_epochs=3, dtype="float32", random_state=0)
+    if scheme is None:
+        return model.fit(columns)
+    given = columns.labels()
+    converted = convert_coded(given.codes, columns.starts, given.distinct, scheme)
+    model.fit(columns, GivenLabels(converted.codes, converted.labels))
+    model.label_column_, model.given_scheme_ = 2, "iob2"
+    return model

@@ -1,0 +1,303 @@
+"""Column files, templates, partial labels, streams and checkpoints, from Python."""
+
+import dataclasses
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import partwise
+from column_cases import sentences, text
+from partwise import SequenceLabeler
+from partwise.estimators.tagger import Tagger
+from partwise.features.columns import ColumnFile, read_columns_coded
+from partwise.features.encoder import TemplateEncoder
+from partwise.features.labels import number_labels
+from partwise.metrics import span_f1
+from partwise.model_file import load
+from partwise.solvers import SOLVERS
+
+DATA = sentences()
+TOKENS = [[token[:2] for token in sentence] for sentence in DATA]
+LABELS = [[token[2] for token in sentence] for sentence in DATA]
+COLUMNS = read_columns_coded(text(DATA).encode(), name="train.txt")
+TEST = read_columns_coded(text(sentences(20, seed=1)).encode(), name="test.txt")
+
+
+def tagger(kind=Tagger, **parameters):
+    return kind(**{"solver": "dca", "random_state": 0, "max_epochs": 3, **parameters})
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return tagger().fit(COLUMNS)
+
+
+# -- columns and templates --------------------------------------------------------------------------------------------
+
+
+def test_columns_lists_of_tokens_and_attributes_give_one_model(fitted):
+    assert fitted.label_column_ == 2 and fitted.classes_.tolist() == sorted({label for y in LABELS for label in y})
+    for y in (-1, 2, LABELS):
+        np.testing.assert_array_equal(tagger().fit(COLUMNS, y).weights_, fitted.weights_)
+    lists = tagger(templates="chunking").fit(TOKENS, LABELS)
+    np.testing.assert_array_equal(lists.weights_, fitted.weights_)
+    assert lists.label_column_ is None
+    joined = tagger(templates="chunking").fit(
+        [t for s in TOKENS for t in s], [c for y in LABELS for c in y], lengths=list(map(len, TOKENS))
+    )
+    np.testing.assert_array_equal(joined.weights_, fitted.weights_)
+    rows = fitted.encoder_.transform(COLUMNS)
+    names = [[fitted.feature_name(j) for j in rows.index[a:b]] for a, b in zip(rows.ptr[:-1], rows.ptr[1:], strict=True)]
+    strings = tagger().fit(names, [c for y in LABELS for c in y], lengths=list(map(len, TOKENS)))
+    np.testing.assert_array_equal(strings.weights_, fitted.weights_)
+    assert strings.feature_names_ == fitted.feature_names_
+
+
+def test_answers(fitted):
+    answers = fitted.predict(TEST)
+    assert answers == fitted.predict([[token[:2] for token in TEST[i]] for i in range(len(TEST))])
+    codes = fitted.predict_codes(TEST)
+    assert [fitted.classes_[c] for c in codes] == [label for y in answers for label in y]
+    right = [a == token[2] for i, y in enumerate(answers) for a, token in zip(y, TEST[i], strict=True)]
+    assert fitted.score(TEST) == fitted.score(TEST, 2) == pytest.approx(np.mean(right)) and np.mean(right) > 0.9
+
+
+@pytest.mark.parametrize("options", [{}, {"min_count": 3}, {"hash_bits": 8}, {"templates": ["w[0]", "suffix1(w[-1])"]}])
+def test_templates_come_back_from_the_file(tmp_path, options):
+    model = tagger(kind=SequenceLabeler, **options).fit(COLUMNS)
+    model.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    assert type(again) is SequenceLabeler and again.predict(TEST) == model.predict(TEST) and again.label_column_ == 2
+    plain = load(tmp_path / "model", plain=True)
+    assert type(plain) is Tagger and plain.predict(TEST) == model.predict(TEST)
+    plain.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_which_templates_auto_takes():
+    two = read_columns_coded(text(DATA, columns=slice(0, 3, 2)).encode())
+    assert [t.text for t in tagger().fit(two).encoder_.templates] == [t.text for t in TemplateEncoder("ner").templates]
+    words = tagger(templates="auto").fit(two, [["X"] * len(y) for y in LABELS])
+    assert [t.text for t in words.encoder_.templates] == [t.text for t in TemplateEncoder("chunking").templates]
+    pos = read_columns_coded(text(DATA, columns=slice(0, 2)).encode())
+    assert [t.text for t in tagger().fit(pos).encoder_.templates] == [t.text for t in TemplateEncoder("words").templates]
+
+
+def test_templates_must_not_look_at_the_labels():
+    two = read_columns_coded(text(DATA, columns=slice(0, 2)).encode(), name="pos.txt")
+    with pytest.raises(ValueError, match=r"looks at column 1, which is the column of the labels \(pos.txt\).*'words' or 'ner'"):
+        tagger(templates="chunking").fit(two)
+    tagger(templates="chunking").fit(two, LABELS)  # labels from elsewhere: column 1 is an ordinary column
+
+
+def test_min_count_for_attributes_too():
+    X = [[["a", "rare"], ["b"]], [["a"], ["b", "b"]]]
+    model = tagger(min_count=2).fit(X, [["x", "y"], ["x", "y"]])
+    assert model.feature_names_ == ["a", "b"] and model.coef_.shape == (2, 2)
+    values = tagger(min_count=2).fit([[{"a": 0.5, "rare": 2.0}], [{"a": 1.5}]], [["x"], ["y"]])
+    assert values.feature_names_ == ["a"]
+    with pytest.raises(ValueError, match="min_count > 1 needs all training data at once"):
+        tagger(min_count=2).partial_fit(X, [["x", "y"], ["x", "y"]])
+    model.partial_fit([[["new"]]], [["x"]])
+    assert model.n_features_in_ == 2  # a vocabulary that was cut stays as it is
+
+
+def test_a_crfpp_file_without_b_has_no_transitions(tmp_path):
+    (tmp_path / "template").write_text("U00:%x[0,0]\nU01:%x[0,1]\n")
+    alone = tagger(templates=str(tmp_path / "template")).fit(COLUMNS)
+    assert not alone.transitions_.any() and not alone.start_.any() and alone.coef_.any()
+    (tmp_path / "template").write_text("U00:%x[0,0]\nU01:%x[0,1]\nB\n")
+    assert tagger(templates=str(tmp_path / "template")).fit(COLUMNS).transitions_.any()
+    assert not tagger(use_transitions=False).fit(COLUMNS).transitions_.any()
+
+
+def test_scikit_learn_sees_an_estimator():
+    model = tagger(kind=SequenceLabeler, templates="chunking", columns=["w", "pos"])
+    assert clone(model).get_params() == model.get_params()
+    assert cross_val_score(model, TOKENS, LABELS, cv=2).mean() > 0.8
+    assert len(COLUMNS) == 40 and COLUMNS[-1] == DATA[-1]
+
+
+def test_the_command_line_does_without_scikit_learn():
+    code = (
+        "import sys\nfrom partwise.estimators.tagger import Tagger\nfrom partwise.features.columns import read_columns_coded\n"
+        "import partwise.cli.app, partwise.cli.training_data, partwise.metrics\n"
+        "Tagger(solver='dca', max_epochs=1).fit(read_columns_coded(b'a N x\\nb V y\\n'))\n"
+        "print([m for m in ('sklearn', 'scipy.stats', 'scipy.sparse', 'matplotlib') if m in sys.modules])"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# -- labels -----------------------------------------------------------------------------------------------------------
+
+
+def test_labels_as_given():
+    given = number_labels(["a", None, {"a", "b"}, frozenset("ab"), "b"], str)
+    assert given.distinct == ["a", None, frozenset("ab"), "b"] and given.codes.tolist() == [0, 1, 2, 2, 3]
+    classes = given.learn(str)
+    assert classes.tolist() == ["a", "b"] and given.is_partial
+    gold, known = given.encode(classes, lambda t, label: ValueError(f"{t} {label}"))
+    assert gold.tolist() == [0, 2, 3, 3, 1] and known.tolist() == [[True, True], [True, True]]
+    with pytest.raises(ValueError, match="^3 c$"):
+        number_labels(["a", "a", "b", {"b", "c"}], str).encode(classes, lambda t, label: ValueError(f"{t} {label}"))
+    with pytest.raises(ValueError, match="every token's is None"):
+        number_labels([None, None], str).learn(str)
+    with pytest.raises(TypeError, match=r"Labels must be hashable. Got \[1\] \(list; 1\)"):
+        number_labels([1, [1]], str)
+
+
+def test_unknown_and_several_labels(fitted):
+    complete = [[{label} for label in y] for y in LABELS]
+    np.testing.assert_array_equal(tagger().fit(COLUMNS, complete).weights_, fitted.weights_)
+    rng = np.random.default_rng(0)
+    partial = [[label if rng.random() < 0.5 else None if rng.random() < 0.5 else {label, "O"} for label in y] for y in LABELS]
+    for parameters in ({}, {"loss": "crf", "solver": "lbfgs", "max_epochs": 10, "tol": 0}):
+        model = tagger(**parameters).fit(COLUMNS, partial)
+        assert model.classes_.tolist() == fitted.classes_.tolist()
+        assert model.score(TEST) > 0.7 and np.isnan(model.result_.dual)
+    told = [label for y in partial for label in y]
+    answers = [label for y in model.predict(COLUMNS) for label in y]
+    fine = [a in t if isinstance(t, set) else a == t for a, t in zip(answers, told, strict=True) if t is not None]
+    assert model.score(COLUMNS, partial) == pytest.approx(np.mean(fine))
+    with pytest.raises(ValueError, match=r"'sdm' works in the dual.* partially labelled"):
+        tagger(solver="sdm").fit(COLUMNS, partial)
+    with pytest.raises(ValueError, match=r"An empty set of labels \(train.txt, line 1\) is not one of"):
+        tagger().fit(COLUMNS, [[set()] + y[1:] for y in LABELS])
+
+
+def test_partial_labels_in_a_column():
+    columns = read_columns_coded(b"a N x\nb V ?\nc N x|y\n")
+    given = columns.labels(2, "?", "|")
+    assert given.codes.tolist() == [0, 1, 2] and given.distinct == ["x", None, frozenset("xy")]
+    with pytest.raises(ValueError, match="<bytes>: there is no column 3: there are 3 columns"):
+        columns.labels(3)
+
+
+def test_constraints_pass_over_what_is_unknown():
+    x = [[["a"], ["b"], ["c"]]]
+    with pytest.raises(ValueError, match="violate the constraints at token 1"):
+        tagger(constraints="iob2").fit(x, [["O", "I-X", "B-X"]])
+    tagger(constraints="iob2").fit(x, [[None, "I-X", "B-X"]])
+    with pytest.raises(ValueError, match=r"sequence 0 violate the constraints at token 1 \(bad.txt, line 2\)"):
+        tagger(constraints="iob2", templates=["w[0]"]).fit(read_columns_coded(b"a O\nb I-X\n", name="bad.txt"))
+
+
+# -- held-out data ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["cost", "error", "f1"])
+def test_what_early_stopping_judges_by(metric):
+    model = tagger(max_epochs=30, patience=2, validation_metric=metric).fit(COLUMNS, validation=TEST)
+    best = min(r.validation for r in model.result_.history)
+    truth = [[token[2] for token in TEST[i]] for i in range(len(TEST))]
+    answers = model.predict(TEST)
+    wrong = sum(a != b for t, p in zip(truth, answers, strict=True) for a, b in zip(t, p, strict=True))
+    expected = {"cost": wrong / 20, "error": wrong / TEST.n_tokens, "f1": 1 - span_f1(truth, answers)}[metric]
+    assert best == pytest.approx(expected)
+    assert model.result_.status == "early_stopping" or "best on held-out data, is kept" in model.result_.message
+
+
+def test_labels_that_training_never_saw_are_simply_missed():
+    held = read_columns_coded(b"bnp1 N B-NEW\nonp N O\n")
+    model = tagger(validation_metric="error").fit(COLUMNS, validation=held)
+    assert all(r.validation >= 0.5 for r in model.result_.history)
+    tagger(validation_metric="f1").fit(COLUMNS, validation=held)
+    with pytest.raises(ValueError, match="not of the form"):
+        nouns = [["N"] * len(TEST[i]) for i in range(20)]
+        tagger(validation_metric="f1").fit(COLUMNS, [["N"] * len(y) for y in LABELS], validation=(TEST, nouns))
+
+
+# -- streams and checkpoints ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"hash_bits": 10}, {"min_count": 2}])
+def test_a_stream_gives_the_same_model_however_it_is_cut(tmp_path, options):
+    (tmp_path / "train.txt").write_text(text(DATA))
+    models = []
+    for size in (1, 300, 10**6):
+        model = tagger(**options).fit_stream(ColumnFile(tmp_path / "train.txt", chunk_bytes=size), validation=TEST)
+        model.save(tmp_path / "model")
+        models.append((tmp_path / "model").read_bytes())
+    assert models[0] == models[1] == models[2]
+    assert model.score(TEST) > 0.8 and model.label_column_ == 2
+    if options == {}:  # and the same as from memory, in the order of the file
+        problem = tagger().fit(COLUMNS)._packed(COLUMNS, None, labelled=True)[1]
+        expected = partwise.solve(problem, "hinge", "dca", max_epochs=3, shuffle=False)
+        np.testing.assert_array_equal(
+            tagger().fit_stream([COLUMNS.take(range(20)), COLUMNS.take(range(20, 40))]).weights_, expected.w
+        )
+
+
+def test_streams_that_cannot_be():
+    with pytest.raises(ValueError, match="Solver 'sdm' cannot train on a stream. Solvers that can: 'dca', 'mira', 'perceptron'"):
+        tagger(solver="sdm").fit_stream([COLUMNS])
+    with pytest.raises(TypeError, match="a generator is spent after a pass"):
+        tagger().fit_stream(iter([COLUMNS]))
+    with pytest.raises(ValueError, match="the stream is empty"):
+        tagger().fit_stream([])
+    with pytest.raises(TypeError, match="must be a file that can be read again"):
+        ColumnFile("-")
+
+
+class Killed(Exception):
+    """What happens to a process now and then."""
+
+
+@pytest.mark.parametrize("solver", sorted(SOLVERS))
+def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, solver):
+    loss = "perceptron" if solver == "perceptron" else "crf" if solver == "lbfgs" else "hinge"
+    path = tmp_path / "run.checkpoint"
+
+    def fit(callbacks=None, **parameters):
+        model = tagger(solver=solver, loss=loss, max_epochs=6, tol=0, callbacks=callbacks, **parameters)
+        model.checkpoint_seconds = 0.0
+        return model.fit(COLUMNS, validation=TEST, checkpoint=path)
+
+    whole = fit()
+    assert not path.exists()
+
+    def kill(record):
+        if record.epoch == 4:
+            raise Killed
+
+    with pytest.raises(Killed):
+        fit(kill)
+    assert path.exists()
+    seen = []
+    rest = fit(lambda record: seen.append(record.epoch))
+    np.testing.assert_array_equal(rest.weights_, whole.weights_)
+    assert seen[0] in (4, 5) and not path.exists()  # the callback that kills comes before the one that saves
+    for a, b in zip(rest.result_.history, whole.result_.history, strict=True):
+        assert dataclasses.replace(a, seconds=0.0).as_dict() == dataclasses.replace(b, seconds=0.0).as_dict()
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    path = tmp_path / "run.checkpoint"
+
+    def kill(record):
+        if record.epoch == 2:
+            raise Killed
+
+    def fit(X=COLUMNS, callbacks=None, **parameters):
+        model = tagger(callbacks=callbacks, **parameters)
+        model.checkpoint_seconds = 0.0
+        return model.fit(X, checkpoint=path)
+
+    with pytest.raises(Killed):
+        fit(callbacks=kill)
+    for change, what in (
+        ({"C": 2.0}, "C"),
+        ({"random_state": 1}, "seed"),
+        ({"X": TEST}, "size, data"),
+        ({"solver": "mira"}, "solver"),
+    ):
+        with pytest.raises(ValueError, match=f"belongs to another run: .*{what}.* Remove it to start afresh"):
+            fit(**change)
+    path.write_bytes(path.read_bytes()[:-10])
+    with pytest.raises(partwise.ModelFileError, match="truncated or damaged"):
+        fit()
