@@ -14,12 +14,13 @@ from benchmarks.race import Options
 from benchmarks.report import RESULTS, Report
 
 NAMES = ("startup", "encoding", "chunking", "tagging", "curves", "conll2000", "multiclass", "brown")
+QUICK = ("startup", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
 
 def main() -> None:
     """Read the command line and go through the benchmarks; what cannot run here says why."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", default=NAMES, help=f"any of {', '.join(NAMES)}; all by default")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)}; all by default, the first four with --short")
     parser.add_argument("--short", action="store_true", help="fewer rounds, no contender that takes minutes")
     parser.add_argument("--list", action="store_true", help="say what there is and stop")
     parser.add_argument("--repeat", type=int, metavar="N", help="rounds, instead of 5 (3 with --short)")
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=3600.0, metavar="S", help="wall seconds a process may take")
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where JSON and pictures go")
     arguments = parser.parse_args()
+    arguments.names = arguments.names or (QUICK if arguments.short else NAMES)
     unknown = sorted(set(arguments.names) - set(NAMES))
     if unknown:
         parser.error(f"there is no benchmark {unknown[0]!r}; there are {', '.join(NAMES)}")

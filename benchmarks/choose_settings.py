@@ -3,10 +3,10 @@
     python -m benchmarks.choose_settings conll2000 --losses hinge crf --solvers dca sgd -C 0.1 1 --epochs 5 10 15
 
 Every combination is trained on most of the training part and judged on the rest: for CoNLL-2000 and Brown on several folds, each
-a tenth of the sentences *in one piece* (neighbouring sentences share their names and phrases: held out one by one they flatter models
-that learn by heart), for WNUT-17 and CoNLL-2002 on the development set that comes with them. Of Brown, every tenth sentence is put away
-as test set first. One line per combination and number of epochs: F1 of spans (accuracy of tokens for Brown) in percent, its standard
-deviation over folds, and the CPU seconds of training.
+a tenth of the sentences *in one piece* (neighbouring sentences share their names and phrases: held out one by one they flatter
+models that learn by heart), for WNUT-17 and CoNLL-2002 on the development set that comes with them. Of Brown, every tenth
+sentence is put away as test set first. One line per combination and number of epochs: F1 of spans (accuracy of tokens for Brown) in
+percent, its standard deviation over folds, and the CPU seconds of training.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.corpora import data_folder
-from partwise.features.columns import Columns, code_tokens, read_columns_coded
+from partwise.features.columns import Columns, code_tokens, read_columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.metrics import span_f1
 from partwise.objective import best_outputs
@@ -49,11 +49,11 @@ def splits(dataset: str, n_folds: int) -> Iterator[tuple[Columns, Columns]]:
     """Training and held-out parts."""
     if dataset in ("wnut17", "conll2002"):
         names = ("train", "dev") if dataset == "wnut17" else ("esp.train", "esp.testa")
-        train, held = (read_columns_coded(data_folder(f"{dataset}/{name}.txt.gz")) for name in names)
+        train, held = (read_columns(data_folder(f"{dataset}/{name}.txt.gz")) for name in names)
         yield train, held
         return
     if dataset == "conll2000":
-        columns = read_columns_coded(data_folder("conll2000/train.txt.gz"))
+        columns = read_columns(data_folder("conll2000/train.txt.gz"))
     else:
         columns = brown("news" if dataset == "brown-news" else None)
     numbers = np.arange(columns.n_sentences)

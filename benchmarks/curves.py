@@ -71,20 +71,20 @@ def our_curve(options: Any, stages: Stages) -> dict[str, Any]:
     """Train once and label the test file after every epoch."""
     import numpy as np
 
-    from partwise.features.columns import read_columns_coded
+    from partwise.features.columns import read_columns
     from partwise.features.encoder import TemplateEncoder
     from partwise.objective import best_outputs
     from partwise.solvers import solve
     from partwise.structures import chain_problem
 
     stages.done("import")
-    train = read_columns_coded(options.file)
+    train = read_columns(options.file)
     stages.done("read")
     encoder = TemplateEncoder(options.features)
     labels = train.cells[-1]
     problem = chain_problem(encoder.fit_transform(train), np.diff(train.starts), train.codes[-1], len(labels))
     stages.done("features")
-    test = read_columns_coded(options.test)
+    test = read_columns(options.test)
     unknown = np.zeros(test.n_tokens, np.int32)
     held_out = chain_problem(encoder.transform(test), np.diff(test.starts), unknown, len(labels))
     points = []

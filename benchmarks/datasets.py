@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from partwise.datasets import data_folder, read_columns
+from partwise.datasets import data_folder
+from partwise.features.columns import read_columns
 from partwise.metrics import span_f1, token_accuracy
 
 Labels = list[list[str]]
@@ -69,7 +70,7 @@ class Dataset:
 
 def last_column(path: Path) -> Labels:
     """The labels of a column file."""
-    return [[token[-1] for token in sentence] for sentence in read_columns(path)]
+    return [[token[-1] for token in sentence] for sentence in read_columns(path).sentences()]
 
 
 def _conll2000(folder: Path) -> Files:

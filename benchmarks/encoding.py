@@ -15,7 +15,7 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from benchmarks.timing import side_by_side
 from partwise.datasets import chunking_attributes
-from partwise.features.columns import read_columns_coded
+from partwise.features.columns import read_columns
 from partwise.features.encoder import TemplateEncoder
 
 
@@ -33,7 +33,7 @@ def number_strings(items, vocabulary: dict[str, int]) -> tuple[array, array]:
 def run(options: Options) -> Report:
     """Encoding alone, and together with reading the file."""
     path = CONLL2000.load(options.folder).train
-    columns = read_columns_coded(path)
+    columns = read_columns(path)
     sentences = list(attributes.read_sentences(str(path)))
     tokens = columns.sentences()
 
@@ -41,7 +41,7 @@ def run(options: Options) -> Report:
         return TemplateEncoder("chunking").fit_transform(columns)
 
     def ours_from_file():
-        return TemplateEncoder("chunking").fit_transform(read_columns_coded(path))
+        return TemplateEncoder("chunking").fit_transform(read_columns(path))
 
     def ours_from_lists():
         return TemplateEncoder("chunking").fit_transform(tokens)

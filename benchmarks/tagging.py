@@ -7,6 +7,7 @@ asked. The text is the training and test text of CoNLL-2000 together, uncompress
 
 from __future__ import annotations
 
+import gzip
 import statistics
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from benchmarks.datasets import CONLL2000, Files
 from benchmarks.processes import measure
 from benchmarks.race import Options, trained
 from benchmarks.report import Report, Row
-from partwise.datasets.columns import open_text
 
 TAGGERS = (FAST, PA)
 SHORTEST = "one sentence"
@@ -75,7 +75,7 @@ def make_texts(files: Files, folder: Path) -> dict[str, Path]:
     """The texts to label, by what they are."""
     parts = []
     for path in (files.test, files.train):
-        with open_text(path) as f:
+        with gzip.open(path, "rt", encoding="utf-8") as f:
             parts.append(f.read().rstrip("\n") + "\n")
     contents = {
         SHORTEST: parts[0].partition("\n\n")[0] + "\n",

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns_coded
+from partwise.features.columns import read_columns
 from partwise.features.labels import GivenLabels
 from partwise.schemes import convert_coded
 
@@ -34,7 +34,7 @@ TEST = corpus(12, seed=1)
 @functools.cache
 def tagger(loss="hinge", scheme=None):
     """Trained on TRAIN; in another scheme, as ``partwise train tag --scheme`` does."""
-    columns = read_columns_coded(TRAIN)
+    columns = read_columns(TRAIN)
     model = Tagger(loss=loss, templates=TEMPLATES, solver="dca", max_epochs=3, dtype="float32", random_state=0)
     if scheme is None:
         return model.fit(columns)

@@ -86,7 +86,7 @@ def test_parameters(who, parameter, value, message):
         ("order", 0, "The 'order' parameter of SequenceLabeler must be an int in the range [1, inf). Got 0 instead."),
         ("order", 40, "too large: 2 labels and order=40 make more than 10000000 histories"),
         ("use_start", None, "The 'use_start' parameter of SequenceLabeler must be a bool."),
-        ("constraints", "bio3", "one of 'iob1', 'iob2', 'iobes', 'bilou', or a dict with keys among 'forbid'"),
+        ("constraints", "bio3", "one of 'iob2', 'iob1', 'iobes', 'bilou', 'ioe2', 'ioe1', or a dict with keys among 'forbid'"),
         ("constraints", "iob2", "knows the label 'O' and the prefixes 'B-', 'I-'. Got the label 'A'."),
         ("constraints", {"forbidden": []}, "Got {'forbidden': []} instead."),
         ("constraints", [("A", "Q")], "names 'Q', which is not one of the labels 'A', 'B'"),

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from partwise.datasets import chunking_attributes, read_columns
+from partwise.datasets import chunking_attributes
+from partwise.features.columns import read_columns
 from partwise.features.encoder import TemplateEncoder
 
 ROOT = Path(__file__).parent.parent
@@ -127,7 +128,7 @@ def test_peers_make_the_attributes_we_make(n):
 
 def test_peer_program_reads_what_we_read(tmp_path):
     files = TOY.load(tmp_path)
-    ours = [list(map(list, zip(*sentence, strict=True))) for sentence in read_columns(files.train)]
+    ours = [list(map(list, zip(*sentence, strict=True))) for sentence in read_columns(files.train).sentences()]
     assert list(attributes.read_sentences(str(files.train))) == ours
 
 

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns_coded
+from partwise.features.columns import read_columns
 from partwise.metrics import compare, report, sequence_counts
 from partwise.schemes import convert
 from small_taggers import TEST, tagger
@@ -40,11 +40,11 @@ def refused(*arguments, stdin=None):
 
 
 def truth(text=TEST, column=2):
-    return [[token[column] for token in sentence] for sentence in read_columns_coded(text).sentences()]
+    return [[token[column] for token in sentence] for sentence in read_columns(text).sentences()]
 
 
 def predicted(text=TEST):
-    return tagger().predict(read_columns_coded(text))
+    return tagger().predict(read_columns(text))
 
 
 def test_the_figures_are_those_of_the_metrics(folder):
@@ -91,7 +91,7 @@ def test_labels_that_are_no_chunks_have_an_accuracy_only(folder):
 
 def test_a_model_of_another_scheme_is_scored_in_that_of_the_file(folder):
     found = machine(folder / "iobes.model", folder / "test.txt")
-    own = convert(tagger("crf", "iobes").predict(read_columns_coded(TEST)), "iob2")
+    own = convert(tagger("crf", "iobes").predict(read_columns(TEST)), "iob2")
     assert found["accuracy"] == report(truth(), own).accuracy > 0.5
     assert not any(kind.startswith(("S", "E")) for kind in found["types"])
     as_iobes = machine(folder / "iobes.model", folder / "test.txt", "--scheme", "iobes")
@@ -127,7 +127,7 @@ def test_two_columns_without_a_model(folder):
 
 
 def test_the_column_of_labels_is_that_of_training_unless_said(folder, tmp_path):
-    columns = read_columns_coded(b"B-X a\nI-X b\n\nO c\n")
+    columns = read_columns(b"B-X a\nI-X b\n\nO c\n")
     path = tmp_path / "first.model"
     model = Tagger(templates=["b[0]"], columns=["a", "b"], solver="dca", max_epochs=20, dtype="float32", random_state=0)
     model.fit(columns, 0).save(path)

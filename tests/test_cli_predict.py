@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from partwise import Classifier, SequenceLabeler
 from partwise.cli import labelled_text
 from partwise.cli.app import app
-from partwise.features.columns import read_columns_coded
+from partwise.features.columns import read_columns
 from small_taggers import TEST, TRAIN, tagger
 
 
@@ -62,7 +62,7 @@ def appended(text, labels, separator=b" "):
 
 
 def labels_of(model, text, **options):
-    return [label for labels in model.predict(read_columns_coded(text, **options)) for label in labels]
+    return [label for labels in model.predict(read_columns(text, **options)) for label in labels]
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_other_encodings_are_written_as_they_are_read(folder):
 def test_what_is_said_to_machines(folder):
     out = folder / "out.txt"
     about = json.loads(ok(folder / "hinge.model", folder / "test.txt", "-o", out, "--json", "-j", 2))
-    columns = read_columns_coded(TEST)
+    columns = read_columns(TEST)
     assert about["tokens"] == columns.n_tokens and about["sequences"] == columns.n_sentences
     assert about["seconds"].keys() == {"load", "read", "label", "write", "total"} and about["tokens_per_second"] > 0
     assert out.read_bytes() == appended(TEST, labels_of(tagger(), TEST))
@@ -122,11 +122,11 @@ def test_what_is_said_to_machines(folder):
 
 def test_json_lines(folder):
     lines = [json.loads(line) for line in ok(folder / "hinge.model", folder / "test.txt", "--format", "jsonl").splitlines()]
-    assert [line["labels"] for line in lines] == tagger().predict(read_columns_coded(TEST))
+    assert [line["labels"] for line in lines] == tagger().predict(read_columns(TEST))
     lines = [
         json.loads(x) for x in ok(folder / "crf.model", folder / "test.txt", "--format", "jsonl", "--marginals").splitlines()
     ]
-    p = tagger("crf").predict_marginals(read_columns_coded(TEST))
+    p = tagger("crf").predict_marginals(read_columns(TEST))
     classes = tagger("crf").classes_.tolist()
     for line, rows in zip(lines, p, strict=True):
         best = [row[classes.index(label)] for row, label in zip(rows, line["labels"], strict=True)]
@@ -138,7 +138,7 @@ def test_json_lines(folder):
 
 def test_marginals(folder):
     model = tagger("crf")
-    p = np.concatenate(model.predict_marginals(read_columns_coded(TEST)))
+    p = np.concatenate(model.predict_marginals(read_columns(TEST)))
     classes = model.classes_.tolist()
     for option, n in (("--marginals", 1), ("--all-marginals", len(classes))):
         lines = [line.decode().split() for line in ok(folder / "crf.model", folder / "test.txt", option).splitlines() if line]
@@ -154,8 +154,8 @@ def test_marginals_of_a_margin_model_need_calibration(folder):
     assert "'hinge', which fits scores, not probabilities" in message and "--calibrate" in message
     (folder / "train.txt").write_bytes(TRAIN)
     lines = ok(folder / "hinge.model", folder / "test.txt", "--marginals", "--calibrate", folder / "train.txt").splitlines()
-    model = tagger().load(folder / "hinge.model").calibrate(read_columns_coded(TRAIN))
-    p = np.concatenate(model.predict_marginals(read_columns_coded(TEST))).max(1)
+    model = tagger().load(folder / "hinge.model").calibrate(read_columns(TRAIN))
+    p = np.concatenate(model.predict_marginals(read_columns(TEST))).max(1)
     said = [float(line.rsplit(b"/", 1)[1]) for line in lines if line]
     assert np.mean(np.abs(said - p) < 1e-3) > 0.9  # the best label is nearly always the most probable one
 
@@ -164,7 +164,7 @@ def test_kbest_as_crf_test_prints_it(folder):
     text = b"#0\n" + TEST[: TEST.index(b"\n\n") + 2] + b"w1 D O\r\nw2 N O"
     for name, model in (("crf", tagger("crf")), ("hinge", tagger())):
         out = ok(folder / f"{name}.model", "-", "--kbest", 3, "--comment", "#0", stdin=text)
-        columns = read_columns_coded(text, comment="#0")
+        columns = read_columns(text, comment="#0")
         expected = []
         for i, found in enumerate(model.predict_kbest(columns, 3)):
             for k, (labels, score) in enumerate(found):
@@ -185,7 +185,7 @@ def test_kbest_as_crf_test_prints_it(folder):
         assert seen.count(False) == 5  # one blank line between two blocks, none at the end where there was none
         assert out.endswith(b"\r\n" + " ".join(expected[-1][2][-1]).encode())
     lines = [json.loads(x) for x in ok(folder / "hinge.model", "-", "--kbest", 2, "--format", "jsonl", stdin=TEST).splitlines()]
-    best = [found[0] for found in tagger().predict_kbest(read_columns_coded(TEST), 2)]
+    best = [found[0] for found in tagger().predict_kbest(read_columns(TEST), 2)]
     assert [(line["candidates"][0]["labels"], line["candidates"][0]["score"]) for line in lines] == best
     assert "cannot go with" in refused(folder / "crf.model", "-", "--kbest", 2, "--marginals", stdin=TEST)
 
@@ -198,7 +198,7 @@ def test_known_labels_are_kept(folder):
     out = ok(folder / "hinge.model", "-", "--known-column", 2, "--known-unknown", "_", stdin=text)
     labels = [line.split()[3].decode() for line in out.splitlines() if line]
     known = [[None, None, "I-VP"], [None]]
-    assert labels == [label for y in tagger().predict(read_columns_coded(text), known=known) for label in y]
+    assert labels == [label for y in tagger().predict(read_columns(text), known=known) for label in y]
     assert labels[2] == "I-VP" != labels_of(tagger(), text)[2]
     message = refused(folder / "hinge.model", "-", "--known-column", 2, stdin=text)
     assert "<stdin>, line 1, column 2: '_' is not a label that the model knows. Say with --known-unknown" in message
@@ -206,7 +206,7 @@ def test_known_labels_are_kept(folder):
 
 
 def test_predictions_are_in_the_scheme_of_the_training_data(folder):
-    columns = read_columns_coded(TEST)
+    columns = read_columns(TEST)
     model = tagger("crf", "iobes")
     iobes = [label for labels in model.predict(columns) for label in labels]
     assert {"S-NP", "E-NP"} & set(iobes)

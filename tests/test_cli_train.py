@@ -183,13 +183,13 @@ def test_a_full_disk_leaves_the_old_model(folder, monkeypatch):
     run("train.txt", "-o", "model", "--epochs", 1)
     before = (folder / "model").read_bytes()
 
-    def full(fd, data):
+    def full(fd):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(os, "write", full)
+        patch.setattr(os, "fsync", full)
         said = run("train.txt", "-o", "model", "--epochs", 2, status=1).stderr
-    assert "No space left on device" in said
+    assert "model: No space left on device" in said
     assert (folder / "model").read_bytes() == before and sorted(os.listdir()) == ["dev.txt", "model", "train.txt"]
 
 

@@ -1,7 +1,5 @@
 """Readers and generators."""
 
-import gzip
-
 import numpy as np
 import pytest
 
@@ -13,48 +11,23 @@ from partwise.datasets import (
     load_news20,
     load_usps,
     make_digit_words,
+    make_sentences,
     make_tagged_sequences,
-    read_columns,
+    write_sentences,
 )
 from partwise.datasets.synthetic import _digit_images
-
-TEXT = "He PRP B-NP\nruns VBZ B-VP\n\n\nYes UH O\n"
-SENTENCES = [[("He", "PRP", "B-NP"), ("runs", "VBZ", "B-VP")], [("Yes", "UH", "O")]]
-
-
-@pytest.mark.parametrize("ending", ["\n", "\r\n"])
-@pytest.mark.parametrize("zipped", [False, True])
-def test_columns_are_read_from_plain_and_gzipped_files(tmp_path, zipped, ending):
-    path = tmp_path / "corpus.txt"  # recognised by content: the name says nothing
-    content = TEXT.replace("\n", ending).encode()
-    path.write_bytes(gzip.compress(content) if zipped else content)
-    assert read_columns(path) == SENTENCES
-    assert read_columns(str(path)) == SENTENCES
+from partwise.features.columns import read_columns
+from partwise.schemes import count_repairs
 
 
-def test_columns_from_lines_tabs_and_document_marks():
-    assert read_columns(TEXT.splitlines()) == SENTENCES
-    assert read_columns(["New York\tB", "", "-DOCSTART-\tO", "x\tO"], "\t") == [[("New York", "B")], [("x", "O")]]
-    assert read_columns([]) == read_columns(["", ""]) == []
-
-
-def test_ragged_columns_name_file_and_line(tmp_path):
-    path = tmp_path / "bad.txt"
-    path.write_text("a b c\n\nd e f\ng h\n")
-    with pytest.raises(ValueError, match=r"bad\.txt, line 4: expected 3 columns .* got 2: 'g h'"):
-        read_columns(path)
-
-
-def test_wrong_encoding_and_truncated_gzip_are_reported(tmp_path):
-    latin = tmp_path / "latin.txt"
-    latin.write_bytes("mañana N\n".encode("latin-1"))
-    with pytest.raises(ValueError, match="latin.txt, after line 0: not valid utf-8 text. Pass the file's `encoding`"):
-        read_columns(latin)
-    assert read_columns(latin, encoding="latin-1") == [[("mañana", "N")]]
-    short = tmp_path / "short.gz"
-    short.write_bytes(gzip.compress(("word TAG\n" * 2000).encode())[:-20])
-    with pytest.raises(ValueError, match="short.gz, after line .*ends too early"):
-        read_columns(short)
+def test_made_up_sentences(tmp_path):
+    sentences = make_sentences(50, seed=1)
+    assert sentences == make_sentences(50, seed=1) != make_sentences(50, seed=2)
+    assert count_repairs([[token[2] for token in sentence] for sentence in sentences], "iob2") == 0
+    assert all(len(token) == 3 and all(token) for sentence in sentences for token in sentence)
+    paths = write_sentences(tmp_path / "new", (("train", 5), ("test", 3)))
+    assert [path.name for path in paths] == ["train.txt", "test.txt"]
+    assert read_columns(paths[0]).sentences() == make_sentences(5, seed=0)
 
 
 def test_chunking_attributes_of_a_short_sentence():

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from partwise import SequenceLabeler
 from partwise.cli.app import app
-from partwise.features.columns import read_columns_coded
+from partwise.features.columns import read_columns
 from partwise.inspection import explain, find_features, summary, top_features, transitions
 from small_taggers import TEST, tagger
 
@@ -89,7 +89,7 @@ def test_bad_requests():
         top_features(model, 3, "XX")
     with pytest.raises(ValueError, match="'n' parameter"):
         top_features(model, 0)
-    columns = read_columns_coded(TEST)
+    columns = read_columns(TEST)
     for place, message in (((10**6, 0), "no sequence 1000000"), ((0, 10**6), "no token 1000000 in sequence 0")):
         with pytest.raises(ValueError, match=message):
             explain(model, columns, *place)
@@ -126,7 +126,7 @@ def check(model, X, sentence, token, **options):
 
 
 def test_explanations_add_up():
-    model, columns = tagger(), read_columns_coded(TEST)
+    model, columns = tagger(), read_columns(TEST)
     far = 0
     for sentence in range(3):
         for token in range(len(columns[sentence])):
@@ -143,7 +143,7 @@ def test_explanations_add_up():
 
 
 def test_against_a_label_of_choice():
-    model, columns = tagger(), read_columns_coded(TEST)
+    model, columns = tagger(), read_columns(TEST)
     label = explain(model, columns, 1, 0).label
     for against in model.classes_.tolist():
         if against != label:
@@ -247,7 +247,7 @@ def test_the_verb_for_machines(folder):
 
 
 def test_the_verb_explains(folder):
-    columns = read_columns_coded(TEST)
+    columns = read_columns(TEST)
     i = 1
     line = int(columns.starts[i]) + i + 2 + 1  # blank lines before, two tokens before, and lines count from 1
     found = machine(folder / "tagger.model", "--explain", folder / "test.txt", "--line", line)["explanation"]

@@ -167,9 +167,10 @@ def test_a_kill_while_writing_leaves_no_trace(tmp_path):
     path.write_bytes(b"old")
     code = f"""
         import os, signal
-        from partwise.model_file import write_atomically
+        from partwise.whole_file import whole_file
         os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)
-        write_atomically({str(path)!r}, b"new")
+        with whole_file({str(path)!r}) as file:
+            file.write(b"new")
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=False)
     assert done.returncode == -signal.SIGKILL

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import partwise
 
@@ -16,3 +17,10 @@ def test_every_name_is_there():
         assert getattr(partwise, name) is not None
     assert set(partwise.__all__) <= set(dir(partwise))
     assert not hasattr(partwise, "nothing_of_the_kind")
+
+
+def test_the_table_of_options_is_up_to_date():
+    from partwise.cli.reference import page
+
+    page_on_disk = Path(__file__).parent.parent / "docs" / "command-line.md"
+    assert page_on_disk.read_text() == page(), "run: python -m partwise.cli.reference > docs/command-line.md"

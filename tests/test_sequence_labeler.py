@@ -379,10 +379,11 @@ def test_not_fitted():
 @pytest.mark.data
 def test_conll2000_from_string_lists(corpora):
     """A third of the corpus, end to end from Python strings."""
-    from partwise.datasets import chunking_attributes, read_columns
+    from partwise.datasets import chunking_attributes
+    from partwise.features.columns import read_columns
 
     def read(name, most):
-        sentences = read_columns(corpora / "conll2000" / name)[:most]
+        sentences = read_columns(corpora / "conll2000" / name).sentences()[:most]
         return [chunking_attributes(s) for s in sentences], [[token[-1] for token in s] for s in sentences]
 
     tagger = model(constraints="iob2", max_epochs=5).fit(*read("train.txt.gz", 3000))

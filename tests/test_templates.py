@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwise.compilation import interpret
-from partwise.datasets import chunking_attributes, read_columns
+from partwise.datasets import chunking_attributes
 from partwise.features import vocabulary
 from partwise.features.attributes import encode
-from partwise.features.columns import code_tokens, read_columns_coded, stream_columns_coded
+from partwise.features.columns import code_tokens, read_columns, stream_columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.templates import SETS, make_function, parse_template
 
@@ -116,7 +116,7 @@ def test_files_of_templates(tmp_path):
     with pytest.raises(ValueError, match="template: not valid utf-8"):
         TemplateEncoder(path)
     with pytest.raises(
-        FileNotFoundError, match="'chunkng' is neither a file of templates nor a ready-made set: chunking, ner, words"
+        FileNotFoundError, match="'chunkng' is neither a file of templates nor a ready-made set: chunking, ner, phrases, words"
     ):
         TemplateEncoder("chunkng")
 
@@ -278,7 +278,7 @@ def test_use_and_misuse():
     with pytest.raises(
         ValueError, match=r"f.txt: the template 'pos\[-2\]' refers to column 1 \('pos'\), but there are 1 columns"
     ):
-        encoder.fit(read_columns_coded(b"a\nb\n", name="f.txt"))
+        encoder.fit(read_columns(b"a\nb\n", name="f.txt"))
     with pytest.raises(ValueError, match=r"the template 'U:%x\[0,7\]' refers to column 7, but there are 1 columns"):
         TemplateEncoder(["U:%x[0,7]"]).fit([[("a",)]])
     with pytest.raises(TypeError, match="An iterator must give Columns, not list"):
@@ -304,10 +304,10 @@ def test_ready_made_sets_read_text_in_parts(name, tmp_path):
     path = tmp_path / "corpus.gz"
     path.write_bytes(gzip.compress(text))
     whole = TemplateEncoder(name)
-    rows = whole.fit_transform(read_columns_coded(text))
-    parts = TemplateEncoder(name).fit(stream_columns_coded(path, chunk_bytes=10))
+    rows = whole.fit_transform(read_columns(text))
+    parts = TemplateEncoder(name).fit(stream_columns(path, chunk_bytes=10))
     assert parts.feature_names() == whole.feature_names() and len(set(whole.feature_names())) == whole.n_features
-    assert sum((as_lists(parts.transform(part)) for part in stream_columns_coded(path, chunk_bytes=10)), []) == as_lists(rows)
+    assert sum((as_lists(parts.transform(part)) for part in stream_columns(path, chunk_bytes=10)), []) == as_lists(rows)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,7 +373,7 @@ def test_transitions_survive_saving():
 @pytest.mark.data
 def test_chunking_is_crfsuites(corpora):
     encoder = TemplateEncoder("chunking")
-    encoder.fit(read_columns_coded(corpora / "conll2000" / "train.txt.gz"))
+    encoder.fit(read_columns(corpora / "conll2000" / "train.txt.gz"))
     assert encoder.n_features == 335_674
     check_against_strings(corpora / "conll2000" / "test.txt.gz")
 
@@ -387,9 +387,11 @@ def test_chunking_is_crfsuites_on_the_training_part(corpora):
 def check_against_strings(path):
     """The same rows as the string version; even the numbers are the same, since both number features as they come."""
     numbers = {}
-    strings = encode([token for sentence in read_columns(path) for token in chunking_attributes(sentence)], numbers, grow=True)
+    strings = encode(
+        [token for sentence in read_columns(path).sentences() for token in chunking_attributes(sentence)], numbers, grow=True
+    )
     encoder = TemplateEncoder("chunking")
-    rows = encoder.fit_transform(read_columns_coded(path))
+    rows = encoder.fit_transform(read_columns(path))
     np.testing.assert_array_equal(rows.ptr, strings.ptr)
     np.testing.assert_array_equal(rows.index, strings.index)
     assert encoder.feature_names() == list(numbers)

@@ -19,6 +19,8 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from partwise.compilation import cache_stats, interpret
     from partwise.estimators import Classifier, SequenceLabeler
+    from partwise.features.columns import ColumnFile, Columns, read_columns
+    from partwise.features.encoder import TemplateEncoder
     from partwise.losses import LOSSES, Family
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import SOLVERS, Record, Solver, SolveResult, solve
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 _HOME = {
     "Classifier": "estimators",
     "SequenceLabeler": "estimators",
+    "ColumnFile": "features.columns",
+    "Columns": "features.columns",
+    "read_columns": "features.columns",
+    "TemplateEncoder": "features.encoder",
     "Family": "losses",
     "LOSSES": "losses",
     "SOLVERS": "solvers",
@@ -49,6 +55,8 @@ __all__ = [
     "SOLVERS",
     "ChainProblem",
     "Classifier",
+    "ColumnFile",
+    "Columns",
     "Family",
     "ModelFileError",
     "MulticlassProblem",
@@ -56,12 +64,14 @@ __all__ = [
     "SequenceLabeler",
     "SolveResult",
     "Solver",
+    "TemplateEncoder",
     "__version__",
     "cache_stats",
     "chain_problem",
     "interpret",
     "load",
     "multiclass_problem",
+    "read_columns",
     "solve",
 ]
 

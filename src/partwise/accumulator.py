@@ -1,18 +1,21 @@
 """Sparse vectors with a list of touched rows: exact norms on the way, no allocation per example.
 
-There are two kinds. `Accumulator` keeps its entries where they are in w, so that it can be read like a weight vector. `Compact` keeps
-them side by side in the order they are touched: what one example touches stays in the nearest cache, however long w is. Adding is
-O(1) per entry in both, reading and clearing O(touched).
+There are two kinds. `Accumulator` keeps its entries where they are in w, so that it can be read like a weight vector. `Compact`
+keeps them side by side in the order they are touched: what one example touches stays in the nearest cache, however long w is.
+Adding is O(1) per entry in both, reading and clearing O(touched).
 """
 
 from __future__ import annotations
 
+import mmap
 from typing import NamedTuple
 
 import numpy as np
 
 from partwise.compilation import helper, kernel
 from partwise.prefetch import request, request_row
+
+LARGE = 1 << 20  # bytes, from which on it matters where memory comes from
 
 
 class Accumulator(NamedTuple):
@@ -38,18 +41,25 @@ class Compact(NamedTuple):
     width: int
 
 
+def untouched_zeros(n: int, dtype) -> np.ndarray:
+    """np.zeros(n, dtype) that takes memory only where it is touched: np.zeros may be handed used memory and write all of it."""
+    size = n * np.dtype(dtype).itemsize
+    if size < LARGE or not hasattr(mmap, "MAP_PRIVATE"):
+        return np.zeros(n, dtype)
+    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype, n)
+
+
 def accumulator(n_weights: int, width: int, dtype=np.float64) -> Accumulator:
     """An empty Accumulator for weight vectors of length `n_weights`."""
     n_rows = -(-n_weights // width)
-    return Accumulator(
-        np.zeros(n_rows * width, dtype), np.zeros(n_rows, np.bool_), np.zeros(n_rows, np.int64), np.zeros(1, np.int64), width
-    )
+    value, seen, rows = ((n_rows * width, dtype), (n_rows, np.bool_), (n_rows, np.int64))
+    return Accumulator(untouched_zeros(*value), untouched_zeros(*seen), untouched_zeros(*rows), np.zeros(1, np.int64), width)
 
 
 def compact(a: Accumulator) -> Compact:
     """An empty Compact for the same weight vectors as `a`."""
-    value, slot = np.zeros(len(a.value), a.value.dtype), np.zeros(len(a.rows), np.int32)
-    return Compact(value, slot, np.zeros(len(a.rows), np.int64), np.zeros(1, np.int64), a.width)
+    value, slot, rows = (len(a.value), a.value.dtype), (len(a.rows), np.int32), (len(a.rows), np.int64)
+    return Compact(untouched_zeros(*value), untouched_zeros(*slot), untouched_zeros(*rows), np.zeros(1, np.int64), a.width)
 
 
 @kernel

@@ -8,20 +8,17 @@ Any safetensors reader sees the tensors. Our header is JSON text under the key `
 Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is
 built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate.
 
-Writing goes to an unnamed file in the same folder (where the system has them, else a temporary one), is flushed to disk and put
-in place by one rename: a full disk or a kill leaves the old model as it was.
+Writing is atomic (`partwise.whole_file`): a full disk or a kill leaves the old model as it was.
 """
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import importlib
 import json
 import math
 import os
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +27,7 @@ from partwise import __version__
 from partwise.features.labels import LONGEST
 from partwise.losses import Family
 from partwise.solvers import SOLVERS, Solver
+from partwise.whole_file import whole_file
 
 FORMAT, FORMAT_VERSION = "partwise-model", 1
 
@@ -173,7 +171,13 @@ def write_tensors(path: Any, header: dict[str, Any], tensors: dict[str, np.ndarr
         table[key] = {"dtype": SAFETENSORS[array.dtype.str[1:]], "shape": list(array.shape), "data_offsets": [begin, end]}
     text = json.dumps(table).encode()
     text += b" " * (-len(text) % 8)
-    write_atomically(path, len(text).to_bytes(8, "little"), text, *(_bytes(arrays[key]) for key in list(table)[1:]))
+    try:
+        with whole_file(path) as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for key in list(table)[1:]:
+                file.write(_bytes(arrays[key]))
+    except IsADirectoryError as error:
+        raise ModelFileError(str(error)) from None
 
 
 SAFETENSORS = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u1": "U8", "b1": "BOOL", "u8": "U64", "u4": "U32", "i1": "I8"}
@@ -181,57 +185,6 @@ SAFETENSORS = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u1": "U8", "
 
 def _bytes(array: np.ndarray) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
-
-
-def write_atomically(path: Any, *content: bytes | memoryview) -> None:
-    """Put `content` under the name `path` as a whole or not at all."""
-    path = os.path.realpath(os.fspath(path))
-    folder, name = os.path.split(path)
-    if os.path.isdir(path):
-        raise ModelFileError(f"{path!r} is a folder; give the name of a file.")
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"There is no folder {folder!r} to write to.")
-    temporary = os.path.join(folder, f".{name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with _new_file(folder, temporary) as fd:
-            for piece in content:
-                view = memoryview(piece)
-                while view:
-                    view = view[os.write(fd, view[: 1 << 26]) :]
-            os.fsync(fd)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    with contextlib.suppress(OSError):  # make the rename itself durable, where folders can be opened
-        fd = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-
-
-@contextlib.contextmanager
-def _new_file(folder: str, path: str) -> Iterator[int]:
-    """A file descriptor to write to, called `path` when done. Unnamed until then where the system can: a kill leaves no trace."""
-    fd = -1
-    if hasattr(os, "O_TMPFILE"):
-        with contextlib.suppress(OSError):
-            fd = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
-    named = fd < 0
-    if named:
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        yield fd
-        if not named:
-            into = os.open(folder, os.O_RDONLY)
-            try:
-                os.link(f"/proc/self/fd/{fd}", os.path.basename(path), dst_dir_fd=into)
-            finally:
-                os.close(into)
-    finally:
-        os.close(fd)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -1,10 +1,13 @@
-"""Small numerics that vectorise: an exponential, which decides the speed of sums over outputs, and whole vectors."""
+"""Small numerics that vectorise: an exponential, which decides the speed of sums over outputs, maxima, and whole vectors."""
 
 from __future__ import annotations
 
 import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
 
-from partwise.compilation import helper
+from partwise.compilation import OPTIONS, helper
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.6931471803691238  # the leading bits of ln 2: n * LN2_HIGH is exact for the n that occur
@@ -59,3 +62,45 @@ def copy(values, out):
     """out[:] = values, likewise."""
     for c in range(len(values)):
         out[c] = values[c]
+
+
+def larger(a, b):
+    """max(a, b) of numbers that are not NaN."""
+    return a if a > b else b
+
+
+def smaller(a, b):
+    """min(a, b) of numbers that are not NaN."""
+    return a if a < b else b
+
+
+def _one_instruction(name):
+    """LLVM's own maximum or minimum: a loop over it is known to be a reduction and vectorises, one over comparisons is not."""
+
+    @intrinsic
+    def extreme(typing_context, a, b):
+        def codegen(context, builder, signature, arguments):
+            number = arguments[0].type
+            function = builder.module.declare_intrinsic(name, [number], ir.FunctionType(number, [number, number]))
+            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
+
+        return a(a, a), codegen
+
+    return extreme
+
+
+_largest, _smallest = _one_instruction("llvm.maxnum"), _one_instruction("llvm.minnum")
+
+
+@overload(larger, jit_options=OPTIONS)
+def _larger(a, b):
+    if isinstance(a, types.Float) and a == b:
+        return lambda a, b: _largest(a, b)
+    return lambda a, b: a if a > b else b
+
+
+@overload(smaller, jit_options=OPTIONS)
+def _smaller(a, b):
+    if isinstance(a, types.Float) and a == b:
+        return lambda a, b: _smallest(a, b)
+    return lambda a, b: a if a < b else b

@@ -23,11 +23,11 @@ def separator_of(text: str | None) -> str | None:
     return {"tab": "\t", "\\t": "\t", "space": " ", "blank": None}.get(text, text) if text else None
 
 
-def read_columns(path: str, separator: str | None, encoding: str, comment: str | None) -> Any:
+def read_file(path: str, separator: str | None, encoding: str, comment: str | None) -> Any:
     """A column file as `Columns`."""
-    from partwise.features.columns import read_columns_coded
+    from partwise.features.columns import read_columns
 
-    return read_columns_coded(path, separator_of(separator), encoding=encoding, comment=comment)
+    return read_columns(path, separator_of(separator), encoding=encoding, comment=comment)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -109,9 +109,10 @@ def write(path: Path | str | None, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        from partwise.model_file import write_atomically
+        from partwise.whole_file import whole_file
 
-        write_atomically(path, content)
+        with whole_file(path) as file:
+            file.write(content)
 
 
 def load_tagger(path: Path, any_tokens: bool = False) -> Any:

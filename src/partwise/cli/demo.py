@@ -140,12 +140,29 @@ def table(contestants: list[Reader]) -> Any:
     return shown
 
 
+def write_practice(folder: Path, as_json: bool) -> None:
+    """Made-up sentences with chunk labels, and what to do with them."""
+    from partwise.datasets.sentences import write_sentences
+
+    train, dev, test = write_sentences(folder)
+    model = folder / "model"
+    if as_json:
+        print(json.dumps({"files": [str(train), str(dev), str(test)]}))
+        return
+    print(f"wrote {train}, {dev} and {test}: words, parts of speech, chunk labels. Try\n")
+    print(f"    partwise train tag {train} --dev {dev} -o {model}\n    partwise evaluate {model} {test}")
+
+
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo_output"),
     seed: Annotated[int, typer.Option(help="Of the words and the noise.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout, the rest on stderr.")] = False,
+    practice: Annotated[Path | None, typer.Option(help="Write column files to practise on into this folder, and stop.")] = None,
 ) -> None:
     """Words of handwritten digits, read letter by letter, by a chain SVM and by a chain CRF."""
+    if practice is not None:
+        write_practice(practice, as_json)
+        return
     from rich.console import Console
 
     from partwise.cli import demo_pictures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from partwise.cli import options
-from partwise.cli.common import Refusal, in_words, load_tagger, print_json, read_columns
+from partwise.cli.common import Refusal, in_words, load_tagger, print_json, read_file
 from partwise.cli.options import FILES, LABELS, option
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def evaluate(
     tagger = load_tagger(model) if file is not None else None
     other = load_tagger(baseline) if baseline is not None else None
     seconds["load"] = time.perf_counter() - begun
-    columns = read_columns(str(model) if file is None else file, separator, encoding, comment)
+    columns = read_file(str(model) if file is None else file, separator, encoding, comment)
     seconds["read"] = time.perf_counter() - begun - sum(seconds.values())
     if label_column is None:
         label_column = -1 if tagger is None or tagger.label_column_ is None else tagger.label_column_

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli import options
-from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_columns
+from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file
 from partwise.cli.options import option
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def inspect(
     if show_transitions or picture is not None:
         shown["transitions"] = inspection.transitions(tagger)
     if explain_file is not None:
-        columns = read_columns(explain_file, separator, encoding, comment)
+        columns = read_file(explain_file, separator, encoding, comment)
         if line is not None:
             sentence, token = token_at(columns, line)
         rival = None if against is None else label_called(tagger, against)

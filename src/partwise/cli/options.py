@@ -43,7 +43,7 @@ Output = Annotated[Path, option(OUTPUT, "Where to save the model.", "--output", 
 Dev = Annotated[str | None, option(LEARNING, "Held-out file: stop when it gets no better, and keep the best model.")]
 Loss = Annotated[str, option(LEARNING, "hinge, crf, softmax_margin or perceptron; crf and softmax_margin give probabilities.")]
 C = Annotated[
-    float | None, option(LEARNING, "Weight of the losses against the regulariser. (default: 0.1; crf, softmax_margin: 1)", "-C")
+    float | None, option(LEARNING, "Weight of the losses against the regulariser. (default: 0.05; crf, softmax_margin: 1)", "-C")
 ]
 SolverName = Annotated[
     str,
@@ -53,7 +53,10 @@ SolverName = Annotated[
         "--solver",
     ),
 ]
-Epochs = Annotated[int | None, option(LEARNING, "At most so many. (default: as is the habit of the solver)", min=1)]
+Epochs = Annotated[
+    int | None,
+    option(LEARNING, "At most so many. (default: 10 for dca, mira, perceptron, else as is the habit of the solver)", min=1),
+]
 Tol = Annotated[float, option(LEARNING, "Stop at this relative duality gap, where the solver has a certificate.", min=0.0)]
 Patience = Annotated[int, option(LEARNING, "Stop after so many epochs without improvement on --dev.", min=1)]
 Average = Annotated[bool | None, option(LEARNING, "Return the average of the weights on the way, or the last.")]

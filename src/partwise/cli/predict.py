@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli import options
-from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_columns, separator_of
+from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file, separator_of
 from partwise.cli.options import FILES, LABELS, OUTPUT, option
+from partwise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from partwise.features.columns import Columns
@@ -84,7 +85,7 @@ def predict(
     tagger.n_jobs = jobs
     answers = Answers(tagger, scheme)
     if calibrate is not None:
-        held_out = read_columns(calibrate, separator, encoding, comment)
+        held_out = read_file(calibrate, separator, encoding, comment)
         column = -1 if tagger.label_column_ is None else tagger.label_column_
         tagger.calibrate(held_out, answers.truth(held_out, column))
     elif marginals or all_marginals:
@@ -162,12 +163,12 @@ class Clock:
 
 def parts(file: str, separator: str | None, encoding: str, comment: str | None, size: int) -> Iterator[Columns]:
     """The text in parts of whole sentences; as a whole if it has to be translated to UTF-8 first."""
-    from partwise.features.columns import stream_columns_coded
+    from partwise.features.columns import stream_columns
 
     if _is_utf8(encoding):
-        yield from stream_columns_coded(file, separator_of(separator), chunk_bytes=size, comment=comment, all_text=True)
+        yield from stream_columns(file, separator_of(separator), chunk_bytes=size, comment=comment, all_text=True)
     else:
-        yield read_columns(file, separator, encoding, comment)
+        yield read_file(file, separator, encoding, comment)
 
 
 def _is_utf8(encoding: str) -> bool:
@@ -188,37 +189,10 @@ def writing(path: Path | None) -> Iterator[Callable[[bytes], Any]]:
         yield sys.stdout.buffer.write
         sys.stdout.buffer.flush()
         return
-    try:
-        with contextlib.ExitStack() as stack:
-            file = stack.enter_context(_whole_file(path))
-            if path.suffix == ".gz":
-                import gzip
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(whole_file(path))
+        if path.suffix == ".gz":
+            import gzip
 
-                file = stack.enter_context(gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0))
-            yield file.write
-    except OSError as error:
-        if error.filename is None and error.strerror:  # a full disk does not say whose
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
-
-
-@contextlib.contextmanager
-def _whole_file(path: Path) -> Iterator[Any]:
-    """A file that gets its name when it is complete. What is no file (a pipe, /dev/null) is written to as it is."""
-    from partwise.model_file import _new_file
-
-    path = path.resolve()
-    if path.exists() and not path.is_file():
-        with open(path, "wb") as file:
-            yield file
-        return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-    try:
-        with _new_file(str(path.parent), str(temporary)) as fd, os.fdopen(fd, "wb", closefd=False) as file:
-            yield file
-            file.flush()
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
+            file = stack.enter_context(gzip.GzipFile(filename="", fileobj=file, mode="wb", compresslevel=6, mtime=0))
+        yield file.write

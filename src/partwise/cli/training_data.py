@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from partwise.cli.common import Refusal, read_columns, separator_of
+from partwise.cli.common import Refusal, read_file, separator_of
 from partwise.estimators.chain_model import default_templates
 from partwise.features.columns import ColumnFile, Columns
 from partwise.features.labels import GivenLabels
@@ -79,7 +79,7 @@ class Source:
 
     def read(self, path: str, like: LabelledColumns | None = None) -> LabelledColumns:
         """A file with labels; `like`: read as this one was."""
-        return self.labelled(read_columns(path, self.separator, self.encoding, self.comment), like)
+        return self.labelled(read_file(path, self.separator, self.encoding, self.comment), like)
 
     def stream(self, path: str, megabytes: float) -> Parts:
         """A file to be read in parts."""

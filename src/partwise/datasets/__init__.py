@@ -1,7 +1,8 @@
 """Data to learn from: readers for common formats, and generators that need no files."""
 
-from partwise.datasets.columns import chunking_attributes, read_columns
+from partwise.datasets.attributes import chunking_attributes
 from partwise.datasets.corpora import data_folder, load_conll2000, load_news20, load_usps
+from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "load_news20",
     "load_usps",
     "make_digit_words",
+    "make_sentences",
     "make_tagged_sequences",
-    "read_columns",
+    "write_sentences",
 ]

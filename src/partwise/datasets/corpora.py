@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.columns import open_text, read_columns
+from partwise.features.columns import read_columns
 
 NEWS20_FEATURES = 44887
 
@@ -42,7 +42,7 @@ def data_folder(name: str = "") -> Path:
 
 def load_conll2000(part: str = "train") -> list[list[tuple[str, ...]]]:
     """Sentences of CoNLL-2000 chunking (`part` is ``train`` or ``test``): tuples of word, tag, chunk label."""
-    return read_columns(data_folder(f"conll2000/{part}.txt.gz"), " ")
+    return read_columns(data_folder(f"conll2000/{part}.txt.gz"), " ").sentences()
 
 
 def load_news20(tfidf: bool = True) -> tuple[Any, np.ndarray, Any, np.ndarray]:
@@ -68,7 +68,6 @@ def load_usps() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """USPS zip code digits: (x_train, y_train, x_test, y_test), 256 pixels in [-1, 1], digits 0..9."""
     parts: list[np.ndarray] = []
     for part in ("train", "test"):
-        with open_text(data_folder(f"multiclass/usps.{part}.csv.gz")) as f:
-            table = np.loadtxt(f, delimiter=",")
+        table = np.loadtxt(data_folder(f"multiclass/usps.{part}.csv.gz"), delimiter=",")
         parts += [np.ascontiguousarray(table[:, 1:]), table[:, 0].astype(np.int32)]
     return parts[0], parts[1], parts[2], parts[3]

@@ -187,6 +187,7 @@ class Structured:
             evaluate=evaluate or self.evaluate,
             start=start,
             resume=saver.load(solver, task) if saver else None,
+            keep_state=False,
         )
         self._keep(result, loss)
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls

@@ -272,5 +272,5 @@ def default_templates(n_columns: int, labels: GivenLabels) -> str:
     from partwise.schemes import recognise
 
     if n_columns >= 2:
-        return "chunking"
+        return "phrases"
     return "ner" if recognise([label for label in labels.distinct if isinstance(label, str)]) else "words"

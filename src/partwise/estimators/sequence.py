@@ -29,9 +29,9 @@ class SequenceLabeler(Tagger, BaseEstimator):
     constraints : list of pairs, str or dict, optional
         Forbidden transitions and labels, or a scheme: ``"iob2"``, ``"iob1"``, ``"iobes"``; see `partwise.estimators.constraints`.
         Obeyed in training and prediction; may be set after fitting.
-    templates : {"chunking", "words", "ner", "auto"}, path or list of str, optional
+    templates : {"chunking", "phrases", "words", "ner", "auto"}, path or list of str, optional
         How features are made of columns (see `partwise.features.templates`); tokens are then tuples of strings, or `Columns`.
-        ``"auto"``, and None for `Columns`: "chunking" where there are two columns or more, "ner" for chunk labels, else "words".
+        ``"auto"``, and None for `Columns`: "phrases" where there are two columns or more, "ner" for chunk labels, else "words".
     columns : list of str, optional
         Names of the columns, for templates; ``["w", "pos"]`` by default.
     min_count : int, default=1

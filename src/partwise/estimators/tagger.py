@@ -21,7 +21,6 @@ from partwise.estimators.held_out import METRICS, HeldOut
 from partwise.estimators.labels import example_weights, shown
 from partwise.features.columns import Columns
 from partwise.features.encoder import TemplateEncoder
-from partwise.features.given import COLUMNS
 from partwise.features.labels import GivenLabels, learn_labels
 from partwise.losses import Family
 from partwise.solvers import get_solver, with_average

@@ -3,7 +3,7 @@
 A token is a list of strings, ``["word=the", "cap"]``, or a dict, in the way of CRFsuite:
 
 =============================  ===========================================
-``{"word": "the"}``            the attribute ``word=the`` with value 1
+``{"word": "the"}``            the attribute ``word:the`` with value 1
 ``{"len": 3.0}``               the attribute ``len`` with value 3.0
 ``{"cap": True}``              the attribute ``cap`` with value 1 (False: 0)
 ``{"shape": ["Xx", "x"]}``     the attributes ``shape:Xx`` and ``shape:x``
@@ -159,7 +159,7 @@ def _encode_dicts(tokens, numbers, grow, dtype, place):
         number = numbers.__getitem__ if grow else lambda name: numbers.get(name, -1)
         return _encode_nested(tokens, number, dtype, place)
     if any(issubclass(kind, str) for kind in kinds):
-        names = [f"{name}={item}" if isinstance(item, str) else name for token in tokens for name, item in token.items()]
+        names = [f"{name}:{item}" if isinstance(item, str) else name for token in tokens for name, item in token.items()]
         value = np.array([1.0 if isinstance(item, str) else item for item in values], dtype)
     else:
         names, value = chain.from_iterable(tokens), np.fromiter(values, dtype, len(values))
@@ -176,7 +176,7 @@ def _encode_nested(tokens, number, dtype, place):
         if not isinstance(name, str):
             raise TypeError(f"The names of attributes must be strings. Got {name!r} ({type(name).__name__}) in {place(row)}.")
         if isinstance(item, str):
-            index.append(number(f"{name}={item}"))
+            index.append(number(f"{name}:{item}"))
             value.append(1.0)
         elif isinstance(item, SIMPLE):
             index.append(number(name))

@@ -142,7 +142,7 @@ class Columns:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def read_columns_coded(
+def read_columns(
     source: str | os.PathLike[str] | bytes | BinaryIO,
     separator: str | None = None,
     *,
@@ -182,7 +182,7 @@ def read_columns_coded(
 
     Examples
     --------
-    >>> columns = read_columns_coded(b"the D\ndog N\n\nthe D\n")
+    >>> columns = read_columns(b"the D\ndog N\n\nthe D\n")
     >>> columns.codes.tolist(), columns.cells, columns.starts.tolist()
     ([[0, 1, 0], [0, 1, 0]], [['the', 'dog'], ['D', 'N']], [0, 2, 3])
     """
@@ -195,7 +195,7 @@ def read_columns_coded(
     return columns
 
 
-def stream_columns_coded(
+def stream_columns(
     source: str | os.PathLike[str] | BinaryIO,
     separator: str | None = None,
     *,
@@ -210,7 +210,7 @@ def stream_columns_coded(
 
     Every part numbers its own cells; to an encoder only their strings count. With `all_text`, text without tokens (comments at
     the end, say) comes as a part without columns, so that the `data` of all parts are the whole text. Other parameters and errors
-    are those of `read_columns_coded`.
+    are those of `read_columns`.
     """
     if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
         raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
@@ -248,7 +248,7 @@ class ColumnFile:
     ----------
     source : path
     **options
-        Those of `stream_columns_coded`.
+        Those of `stream_columns`.
     """
 
     def __init__(self, source: str | os.PathLike[str], separator: str | None = None, **options: Any):
@@ -257,7 +257,7 @@ class ColumnFile:
         self.source, self.separator, self.options = source, separator, options
 
     def __iter__(self) -> Iterator[Columns]:
-        return stream_columns_coded(self.source, self.separator, **self.options)
+        return stream_columns(self.source, self.separator, **self.options)
 
 
 def code_tokens(sentences: Sequence[Sequence[Any]]) -> Columns:

@@ -31,7 +31,7 @@ class TemplateEncoder:
 
     Parameters
     ----------
-    templates : {"chunking", "words", "ner"}, path or list of str, default="chunking"
+    templates : {"chunking", "phrases", "words", "ner"}, path or list of str, default="chunking"
         A ready-made set, a file (ours or of CRF++), or the templates themselves; see `partwise.features.templates`.
     columns : list of str, optional
         Names of the columns, from the first on; ``["w", "pos"]`` by default. Columns that no template names need none.
@@ -107,7 +107,7 @@ class TemplateEncoder:
         Parameters
         ----------
         data : Columns, sentences, or an iterator of Columns
-            An iterator, as of `stream_columns_coded`, is read once, part by part.
+            An iterator, as of `stream_columns`, is read once, part by part.
         """
         self._forget()
         counts: np.ndarray = np.zeros(0, np.int64)

@@ -50,7 +50,7 @@ CHUNKING = (  # CRFsuite's tutorial: Okazaki (2007)
     "__BOS__",
     "__EOS__",
 )
-PHRASES = (  # those, and the forms of words: chosen on held-out parts of CoNLL-2000's training data (benchmarks/choose_settings.py)
+PHRASES = (  # and the forms of words: chosen on held-out parts of CoNLL-2000's training data (benchmarks/choose_settings.py)
     *CHUNKING[:-2],
     *(f"short_shape(w[{t}])" for t in range(-1, 2)),
     "prefix3(w[0])",

@@ -105,11 +105,15 @@ class FeatureVocabulary:
         state = np.array([0, 0, 0, self.n], np.int64)
         if grow and len(self.keys) - self.n < BLOCK * n_templates:
             self._reserve(max(2 * self.n, n_tokens // 2) + BLOCK * n_templates, program.arity)
+        elif not self.slots.size:
+            self._reserve(len(self.keys) if grow else self.n, program.arity)
         with np.errstate(over="ignore"):
             while number_rows(values, starts, program, boundary, self.keys, self.slots, grow, ptr, index, sought, hashes, state):
                 self.n = int(state[3])
                 self._reserve(2 * self.n + BLOCK * n_templates, program.arity)
         self.n = int(state[3])
+        if grow:  # the table is as large as the keys themselves, and made again in no time if there is more to come
+            self.slots = np.empty(0, np.int64)
         return ptr, index[: state[2]]
 
 

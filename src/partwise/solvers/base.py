@@ -109,6 +109,10 @@ class Solver:
         """The model: a vector that further epochs will not change."""
         raise NotImplementedError
 
+    def finish(self, state: Any) -> np.ndarray:
+        """The model, when `state` is not needed any more: its memory may be used for it."""
+        return self.weights(state)
+
     def bounds(self, task: Task, state: Any) -> Value:
         """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
         return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs)
@@ -193,6 +197,7 @@ def run(
     evaluate: str = "end",
     start: np.ndarray | None = None,
     resume: SolveResult | None = None,
+    keep_state: bool = True,
 ) -> SolveResult:
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
     check(solver, task.problem, task.loss)
@@ -245,7 +250,12 @@ def run(
         message += f", the tolerance {tol:g} was not reached"
     if status == "max_epochs" and best is not None:
         message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
-    w = solver.weights(state) if best is None else best.weights
+    if best is not None:
+        w = best.weights
+    elif keep_state or evaluate not in ("primal", "never"):
+        w = solver.weights(state)
+    else:
+        w = solver.finish(state)
     if not np.isfinite(w).all():
         raise FloatingPointError(
             f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
@@ -277,7 +287,7 @@ def run(
         solver=solver,
         loss=task.loss,
         size=size_of(task.problem),
-        state=state,
+        state=state if keep_state else None,
         best=best,
     )
 

@@ -53,7 +53,7 @@ class DCA(OnlineSolver):
     """Dual coordinate ascent for every L(beta, gamma); no learning rate (see the module)."""
 
     name = "dca"
-    default_epochs = 10
+    default_epochs = 20
 
     average_power: float = 2.0  # as published it is 0; on held-out parts of CoNLL-2000, 2 gets as far in half the epochs
 

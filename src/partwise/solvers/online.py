@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -52,8 +52,12 @@ class OnlineSolver(Solver):
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
+        return OnlineState(weights=weights, work=self.workspace(task))
+
+    def workspace(self, task: Task) -> Any:
+        """Scratch memory for the examples of a task."""
         work = workspace(task.problem, task.dtype)
-        return OnlineState(weights=weights, work=work._replace(gradient=compact(work.gradient)))
+        return work._replace(gradient=cast(Any, compact(work.gradient)))
 
     def epoch(self, task: Task, state: Any) -> Progress:
         loss = 0.0
@@ -66,3 +70,7 @@ class OnlineSolver(Solver):
 
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
+
+    def finish(self, state: Any) -> np.ndarray:
+        weights, state.weights, state.work = state.weights, None, None
+        return averaged(weights, out=weights.u) if self.average else current(weights)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family, workspace
+from partwise.losses import Family
 from partwise.objective import SLICE, Value
 from partwise.solvers.base import Progress, Solver, Task
 from partwise.solvers.dca import DCA
@@ -75,7 +75,7 @@ class Streamed(Solver):
         for problem in self.parts():
             n = kernels.n_examples(problem)
             part = dataclasses.replace(task, problem=problem, C=np.full(n, self.C))
-            state.work = workspace(problem, task.dtype)
+            state.work = self.solver.workspace(part)
             for first in range(0, n, SLICE):
                 loss += self.solver.visit(part, state, np.arange(first, min(first + SLICE, n)))
             state.oracle_calls += n
@@ -84,6 +84,9 @@ class Streamed(Solver):
 
     def weights(self, state: Any) -> np.ndarray:
         return self.solver.weights(state)
+
+    def finish(self, state: Any) -> np.ndarray:
+        return self.solver.finish(state)
 
     def bounds(self, task: Task, state: Any) -> Value:
         """Not known: that would be a pass of its own."""

@@ -104,11 +104,11 @@ def current(weights: Weights) -> np.ndarray:
     return weights.v * weights.v.dtype.type(weights.numbers[SCALE])
 
 
-def averaged(weights: Weights) -> np.ndarray:
-    """The mean of the weights after each step. No memory but the result."""
+def averaged(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
+    """The mean of the weights after each step. No memory but the result, which may overwrite ``weights.u``."""
     if not weights.u.size or not weights.numbers[STEPS]:
         return current(weights)
-    mean = np.empty_like(weights.v)
+    mean = np.empty_like(weights.v) if out is None else out
     for first in range(0, len(mean), BLOCK):
         some = slice(first, first + BLOCK)
         mean[some] = (weights.v[some].astype(np.float64) * weights.numbers[SUM] + weights.u[some]) / weights.numbers[STEPS]

@@ -1,0 +1,270 @@
+"""`CRF`: the estimator of sklearn-crfsuite, made of a `SequenceLabeler`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from partwise.crfsuite.settings import make_labeler
+from partwise.crfsuite.training_log import TrainingLog
+from partwise.estimators import SequenceLabeler
+from partwise.model_file import ModelFileError
+
+CRFSUITE_MAGIC = b"lCRF"
+
+
+class CRF(BaseEstimator):
+    """Linear-chain conditional random field with the parameters, methods and attributes of ``sklearn_crfsuite.CRF`` 0.5.
+
+    `partwise.crfsuite.settings` says how the algorithms correspond. None stands for CRFsuite's default, which depends on the
+    algorithm; as there, a parameter that the algorithm does not have is an error.
+
+    Parameters
+    ----------
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa"}, default="lbfgs"
+        ``"arow"`` is not here.
+    min_freq : float, default=0
+        Attributes that occur fewer times in the training data are left out. (CRFsuite counts pairs of attribute and label.)
+    all_possible_states, all_possible_transitions : bool, optional
+        Always on. False is warned of.
+    c1 : float, default=0
+        There is no L1 regularisation: a positive value is warned of, and taken as 0.
+    c2 : float, default=1
+        Weight of ||w||^2; C = 1 / (2 c2).
+    max_iterations : int, optional
+        Epochs at most: lbfgs unlimited, l2sgd 1000, ap and pa 100.
+    num_memories : int, default=6
+        Pairs of vectors that L-BFGS remembers.
+    epsilon, period, delta : float, int, float
+        When lbfgs and l2sgd stop, as in CRFsuite (see `partwise.crfsuite.training_log.Rule`); 1e-5, 10, 1e-5 (l2sgd: 1e-6).
+    max_linesearch : int, default=20
+        Points that a line search looks at.
+    linesearch, calibration_eta, calibration_rate, calibration_samples, calibration_candidates, calibration_max_trials
+        Accepted. They are about the way to the optimum, which the solvers here find by other means.
+    pa_type : {0, 1}, default=1
+        Passive-aggressive without slack, or PA-I.
+    c : float, default=1
+        The longest step of PA-I.
+    error_sensitive : bool, default=True
+        Margins grow with the number of wrong labels. False is warned of.
+    averaging : bool, default=True
+        Whether pa returns the average of its weights.
+    variance, gamma
+        Of arow.
+    verbose : bool, default=False
+        Print a line on stderr after every epoch.
+    model_filename : path, optional
+        Where `fit` saves the model. One that is there already, written by partwise, can be used without `fit`.
+    keep_tempfiles, trainer_cls
+        Accepted. There are no temporary files, and no trainer of python-crfsuite.
+    n_jobs : int, optional
+        Ours: threads for passes over all data. Never changes the answer.
+
+    Attributes
+    ----------
+    labeler_ : SequenceLabeler
+        Does the work, and can do more: k-best labellings, known labels, scores, inspection.
+    classes_ : list
+        Labels, sorted.
+    attributes_ : list of str
+    num_attributes_ : int
+    state_features_ : dict {(attribute, label): weight}
+        Those that are not zero. Made when asked for, like all of these: keep it if you need it twice.
+    transition_features_ : dict {(label, next label): weight}
+    size_ : int
+        Bytes of weights and attributes.
+    training_log_ : TrainingLog
+        ``iterations`` and ``last_iteration``.
+    """
+
+    def __init__(
+        self,
+        algorithm=None,
+        min_freq=None,
+        all_possible_states=None,
+        all_possible_transitions=None,
+        c1=None,
+        c2=None,
+        max_iterations=None,
+        num_memories=None,
+        epsilon=None,
+        period=None,
+        delta=None,
+        linesearch=None,
+        max_linesearch=None,
+        calibration_eta=None,
+        calibration_rate=None,
+        calibration_samples=None,
+        calibration_candidates=None,
+        calibration_max_trials=None,
+        pa_type=None,
+        c=None,
+        error_sensitive=None,
+        averaging=None,
+        variance=None,
+        gamma=None,
+        verbose=False,
+        model_filename=None,
+        keep_tempfiles=False,
+        trainer_cls=None,
+        n_jobs=None,
+    ):
+        self.algorithm = algorithm
+        self.min_freq = min_freq
+        self.all_possible_states = all_possible_states
+        self.all_possible_transitions = all_possible_transitions
+        self.c1 = c1
+        self.c2 = c2
+        self.max_iterations = max_iterations
+        self.num_memories = num_memories
+        self.epsilon = epsilon
+        self.period = period
+        self.delta = delta
+        self.linesearch = linesearch
+        self.max_linesearch = max_linesearch
+        self.calibration_eta = calibration_eta
+        self.calibration_rate = calibration_rate
+        self.calibration_samples = calibration_samples
+        self.calibration_candidates = calibration_candidates
+        self.calibration_max_trials = calibration_max_trials
+        self.pa_type = pa_type
+        self.c = c
+        self.error_sensitive = error_sensitive
+        self.averaging = averaging
+        self.variance = variance
+        self.gamma = gamma
+        self.verbose = verbose
+        self.model_filename = model_filename
+        self.keep_tempfiles = keep_tempfiles
+        self.trainer_cls = trainer_cls
+        self.n_jobs = n_jobs
+
+    def fit(self, X, y, X_dev=None, y_dev=None):
+        """Train from nothing.
+
+        Parameters
+        ----------
+        X : list of sequences of attribute dicts, or of lists of strings
+        y : list of label sequences
+        X_dev, y_dev : optional
+            Held-out data to be looked at after every epoch, for the log. As in CRFsuite they neither stop the training nor
+            choose the model; ``SequenceLabeler.fit(validation=)`` does both.
+        """
+        if (X_dev is None) != (y_dev is None):
+            raise ValueError("X_dev and y_dev belong together: pass both, or neither.")
+        labeler, log = make_labeler(self)
+        labeler.fit(X, y, validation=None if X_dev is None else (X_dev, y_dev))
+        labeler.callbacks = None
+        if X_dev is not None:
+            labeler.weights_ = log.weights  # the last ones; the labeler has kept the best ones
+        log.finish(y_dev, None if X_dev is None else labeler.predict(X_dev))
+        self._labeler, self.training_log_ = labeler, log
+        if self.model_filename is not None:
+            labeler.save(self.model_filename)
+        return self
+
+    def calibrate(self, X, y):
+        """Fit probabilities to held-out data, so that an ap or pa model has marginals. Not in sklearn-crfsuite."""
+        self.labeler_.calibrate(X, y)
+        return self
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def predict(self, X):
+        """The best labelling of each sequence: an array (sequences,) of lists of labels."""
+        return _array_of_lists(self.labeler_.predict(X))
+
+    def predict_single(self, xseq):
+        """The best labelling of one sequence: a list of labels."""
+        return self.predict([xseq])[0]
+
+    def predict_marginals(self, X):
+        """Probabilities of the labels: an array (sequences,) of lists, for each token a dict {label: probability}.
+
+        ap and pa fit scores, not probabilities: refused for them, unless `calibrate` was called.
+        """
+        labels = self.classes_
+        marginals = [p.tolist() for p in self.labeler_.predict_marginals(X)]
+        return _array_of_lists([[dict(zip(labels, token, strict=True)) for token in p] for p in marginals])
+
+    def predict_marginals_single(self, xseq):
+        """Probabilities of the labels of one sequence: for each token a dict {label: probability}."""
+        return self.predict_marginals([xseq])[0]
+
+    def score(self, X, y):
+        """Share of tokens labelled right."""
+        return self.labeler_.score(X, y)
+
+    # -- the model ----------------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_labeler" in vars(self) or (self.model_filename is not None and os.path.exists(self.model_filename))
+
+    @property
+    def labeler_(self) -> SequenceLabeler:
+        """The trained model, or that of `model_filename`."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError("This CRF instance is not fitted yet. Call 'fit' first.")
+        if "_labeler" not in vars(self):
+            self._labeler = _load(self.model_filename)
+        return self._labeler
+
+    @property
+    def classes_(self) -> list[Any]:
+        """The labels."""
+        return self.labeler_.classes_.tolist()
+
+    @property
+    def size_(self) -> int:
+        """Size of the model in bytes."""
+        _, tensors = self.labeler_._to_file()
+        return sum(tensor.nbytes for tensor in tensors.values())
+
+    @property
+    def num_attributes_(self) -> int:
+        """Number of attributes that have weights."""
+        return self.labeler_.n_features_in_
+
+    @property
+    def attributes_(self) -> list[str]:
+        """The attributes."""
+        return self.labeler_.feature_names_
+
+    @property
+    def state_features_(self) -> dict[tuple[str, Any], float]:
+        """Weights of the labels of tokens that have an attribute."""
+        return _not_zero(self.labeler_.coef_.T, self.attributes_, self.classes_)
+
+    @property
+    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+        """Weights of pairs of labels that follow each other."""
+        return _not_zero(self.labeler_.transitions_, self.classes_, self.classes_)
+
+    training_log_: TrainingLog
+
+
+def _array_of_lists(items: list[Any]) -> np.ndarray:
+    """One-dimensional also where the lists are equally long; numpy left alone would make a table of them."""
+    array = np.empty(len(items), object)
+    for k, item in enumerate(items):
+        array[k] = item
+    return array
+
+
+def _not_zero(weights: np.ndarray, rows: list[Any], columns: list[Any]) -> dict[tuple[Any, Any], float]:
+    row, column = np.nonzero(weights)
+    values = weights[row, column].tolist()
+    return {(rows[i], columns[j]): value for i, j, value in zip(row.tolist(), column.tolist(), values, strict=True)}
+
+
+def _load(path: Any) -> SequenceLabeler:
+    with open(path, "rb") as f:
+        if f.read(len(CRFSUITE_MAGIC)) == CRFSUITE_MAGIC:
+            raise ModelFileError(
+                f"{os.fspath(path)!r} is a model of CRFsuite, which cannot be read here. Train again with CRF.fit."
+            )
+    return SequenceLabeler.load(path)

@@ -1,0 +1,184 @@
+r"""From the parameters of CRFsuite to those of `SequenceLabeler`.
+
+=========  ==========================================================  =====================================================
+algorithm  what CRFsuite does                                          what is done here
+=========  ==========================================================  =====================================================
+lbfgs      min c2 \|\|w\|\|^2 - log-likelihood                             the same problem: loss "crf", C = 1 / (2 c2), solver
+                                                                       "lbfgs", with the same two rules to stop by
+l2sgd      the same, by stochastic gradient descent                    the same problem by the solver "sgd", which averages
+                                                                       its iterates and finds its learning rate by itself
+ap         averaged perceptron                                         the same: loss and solver "perceptron"
+pa         passive-aggressive: take the best labelling y; if it is     loss "hinge", solver "mira", C = c: the same step, but y
+           wrong in d > 0 labels, move w by tau dF with                is the labelling that violates its margin most, and
+           tau = min(c, (s(y) - s(t) + sqrt(d)) / \|\|dF\|\|^2)            margins are d, not sqrt(d)
+arow       confidence-weighted perceptron                              refused
+=========  ==========================================================  =====================================================
+
+All have the model of CRFsuite, which has no weights of their own for the first and the last label. Here every attribute has a
+weight for every label and every pair of labels has one, as with all_possible_states and all_possible_transitions there.
+
+What cannot be had as asked for is refused where there is nothing near it, and warned of otherwise. Values are left out of the
+warnings, so that Python can tell repeated ones.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple
+
+from partwise.crfsuite.training_log import Rule, TrainingLog
+from partwise.estimators import SequenceLabeler
+from partwise.estimators.base import _is_count, _is_real
+from partwise.solvers.lbfgs import LBFGS
+
+UNLIMITED = 2**31 - 1
+NO_SLACK = 1e10  # a C that no step of PA reaches
+
+
+class Algorithm(NamedTuple):
+    """What an algorithm of CRFsuite takes: the parameters of its own, with their defaults."""
+
+    loss: str
+    solver: str
+    defaults: dict[str, Any]
+
+
+CALIBRATION = ("calibration_eta", "calibration_rate", "calibration_samples", "calibration_candidates", "calibration_max_trials")
+COMMON = {"min_freq": 0.0, "all_possible_states": None, "all_possible_transitions": None}
+ALGORITHMS = {
+    "lbfgs": Algorithm(
+        "crf",
+        "lbfgs",
+        {
+            "c1": 0.0,
+            "c2": 1.0,
+            "max_iterations": UNLIMITED,
+            "num_memories": 6,
+            "epsilon": 1e-5,
+            "period": 10,
+            "delta": 1e-5,
+            "linesearch": "MoreThuente",
+            "max_linesearch": 20,
+        },
+    ),
+    "l2sgd": Algorithm(
+        "crf", "sgd", {"c2": 1.0, "max_iterations": 1000, "period": 10, "delta": 1e-6, **dict.fromkeys(CALIBRATION)}
+    ),
+    "ap": Algorithm("perceptron", "perceptron", {"max_iterations": 100, "epsilon": 0.0}),
+    "pa": Algorithm(
+        "hinge",
+        "mira",
+        {"pa_type": 1, "c": 1.0, "error_sensitive": True, "averaging": True, "max_iterations": 100, "epsilon": 0.0},
+    ),
+}
+ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
+OTHER = {"variance": 1.0, "gamma": 1.0}  # of arow
+
+#: what CRFsuite's parameters may be; bools may be written 0 and 1, as there
+CHECKS: dict[str, Any] = {
+    "min_freq": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "c1": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "c2": (
+        _is_real(0.0),
+        "a float in the range (0, inf): without it the best weights may be infinite, so take a small one, 1e-6",
+    ),
+    "max_iterations": (_is_count(1), "an int in the range [1, inf)"),
+    "num_memories": (_is_count(1), "an int in the range [1, inf)"),
+    "max_linesearch": (_is_count(1), "an int in the range [1, inf)"),
+    "epsilon": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "period": (_is_count(0), "an int in the range [0, inf)"),
+    "delta": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "linesearch": (("MoreThuente", "Backtracking", "StrongBacktracking").__contains__, "a line search of CRFsuite"),
+    "pa_type": ((0, 1).__contains__, "0 (no slack) or 1 (PA-I); PA-II is not here, and 1 is nearest to it"),
+    "c": (_is_real(0.0), "a float in the range (0, inf)"),
+}
+
+NO_L1 = (
+    "CRF: there is no L1 regularisation here. c1 is taken as 0, so c2 alone regularises and no weight is exactly zero. Choose c2 "
+    "anew, for it has to do the work of both; for a smaller model use min_freq."
+)
+ALWAYS_DENSE = (
+    "CRF: {}=False leaves out weights of combinations that the training data never show. Here they are always in the model."
+)
+NO_EPSILON = (
+    "CRF: algorithms 'ap' and 'pa' stop here after an epoch without mistakes, or after max_iterations; epsilon is not looked at."
+)
+NO_ZERO_ONE = "CRF: error_sensitive=False asks for margins of one, however many labels are wrong. Here a margin is their number."
+NO_TRAINER = "CRF: trainer_cls is a class of python-crfsuite, which does not train here. Read training_log_, or set verbose=True."
+
+
+def read_settings(crf: Any) -> tuple[Algorithm, dict[str, Any]]:
+    """The algorithm, and what the parameters of it are, after checking them all; None is what CRFsuite would take."""
+    name = "lbfgs" if crf.algorithm is None else crf.algorithm
+    name = ALIASES.get(name, name)
+    if name not in ALGORITHMS:
+        why = ": AROW is not here; 'pa' is nearest to it" if name == "arow" else ""
+        choices = ", ".join(map(repr, ALGORITHMS))
+        raise ValueError(f"The 'algorithm' parameter of CRF must be one of {choices}{why}. Got {crf.algorithm!r} instead.")
+    algorithm = ALGORITHMS[name]
+    known = COMMON | algorithm.defaults
+    everywhere = COMMON | OTHER | {key: value for other in ALGORITHMS.values() for key, value in other.defaults.items()}
+    settings = dict(known)
+    for key in everywhere:
+        value = getattr(crf, key)
+        if value is None:
+            continue
+        if key not in known:
+            raise ValueError(f"The {key!r} parameter of CRF is not one of algorithm {name!r}. Leave it out. Got {value!r}.")
+        fine, words = CHECKS.get(key, (lambda _: True, ""))
+        if not fine(value):
+            raise ValueError(f"The {key!r} parameter of CRF must be {words}. Got {value!r} instead.")
+        settings[key] = value
+    return algorithm, settings
+
+
+def tell_differences(crf: Any, settings: dict[str, Any]) -> None:
+    """Warn of what was asked for and will be done otherwise."""
+    dense = [
+        ALWAYS_DENSE.format(name)
+        for name in ("all_possible_states", "all_possible_transitions")
+        if settings[name] is not None and not settings[name]
+    ]
+    wanted = (
+        (settings.get("c1", 0.0) > 0, NO_L1),
+        (settings.get("epsilon", 0.0) > 0 and "delta" not in settings, NO_EPSILON),
+        (not settings.get("error_sensitive", True), NO_ZERO_ONE),
+        (crf.trainer_cls is not None, NO_TRAINER),
+    )
+    for words in [*dense, *(words for is_wanted, words in wanted if is_wanted)]:
+        warnings.warn(words, UserWarning, stacklevel=4)
+
+
+def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
+    """A `SequenceLabeler` that learns what `crf` describes, and the log it writes."""
+    algorithm, settings = read_settings(crf)
+    tell_differences(crf, settings)
+    C = 1.0 / (2.0 * settings["c2"]) if "c2" in settings else settings.get("c", 1.0)
+    solver: Any = algorithm.solver
+    rule = None
+    if "delta" in settings:
+        rule = Rule(settings.get("epsilon", 0.0), settings["delta"], settings["period"])
+    if solver == "lbfgs":
+        solver = LBFGS(memory=int(settings["num_memories"]), max_evaluations=int(settings["max_linesearch"]))
+    elif settings.get("pa_type") == 0:
+        C = NO_SLACK
+    log = TrainingLog(float(C), rule)
+    labeler = SequenceLabeler(
+        loss=algorithm.loss,
+        C=float(C),
+        solver=solver,
+        min_count=max(1, math.ceil(settings["min_freq"])),
+        use_start=False,
+        use_stop=False,
+        max_epochs=int(settings["max_iterations"]),
+        tol=0.0,  # the log has the rules to stop by
+        average=bool(settings["averaging"]) if "averaging" in settings else None,
+        validation_metric="error",
+        patience=UNLIMITED,
+        random_state=0,
+        n_jobs=crf.n_jobs,
+        callbacks=[log],
+        verbose=crf.verbose,
+    )
+    return labeler, log
