@@ -5,8 +5,8 @@
 Every combination is trained on most of the training part and judged on the rest: for CoNLL-2000 and Brown on several folds, each
 a tenth of the sentences *in one piece* (neighbouring sentences share their names and phrases: held out one by one they flatter
 models that learn by heart), for WNUT-17 and CoNLL-2002 on the development set that comes with them. Of Brown, every tenth
-sentence is put away as test set first. One line per combination and number of epochs: F1 of spans (accuracy of tokens for Brown) in
-percent, its standard deviation over folds, and the CPU seconds of training.
+sentence is put away as test set first. One line per combination and number of epochs: F1 of spans (accuracy of tokens for
+Brown) in percent, its standard deviation over folds, and the CPU seconds of training.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import numpy as np
 
 from partwise.features.columns import Columns, code_tokens
 from partwise.features.given import COLUMNS
+from partwise.features.lookup import Lookup, look_up, make_lookup
 from partwise.features.rows import Binary
 from partwise.features.strings import pack_strings, unpack_strings
 from partwise.features.templates import END, START, compile_templates, make_function, read_templates
@@ -90,6 +91,7 @@ class TemplateEncoder:
         self._values = _Values()
         self._strings: list[str] = []
         self._vocabulary = FeatureVocabulary(1 + int(self._program.arity.max(initial=0)))
+        self._lookup: Lookup | None = None  # made when first asked for, forgotten when the vocabulary grows
         self._fitted = self.hash_bits is not None
 
     @property
@@ -130,6 +132,7 @@ class TemplateEncoder:
         ptr, index, _ = rows = self._encode(data, grow=True)
         self._fitted = True
         if self.min_count == 1:
+            self._vocabulary.rest()
             return rows
         renumber = self._cut(np.bincount(index, minlength=self.n_features))
         n = drop_features(ptr, index, renumber)
@@ -172,8 +175,13 @@ class TemplateEncoder:
         if self.hash_bits is not None:
             hashes = _hashes(islice(known, 1, None)), _hashes("\0".join(template.group) for template in self._groups)
             ptr, index = hash_rows(values, columns.starts, self._program, boundary, *hashes, self.hash_bits)
+        elif grow:
+            self._lookup = None
+            ptr, index = self._vocabulary.number(values, columns.starts, self._program, boundary)
         else:
-            ptr, index = self._vocabulary.number(values, columns.starts, self._program, boundary, grow)
+            if self._lookup is None:
+                self._lookup = make_lookup(self._vocabulary, self._program, len(self._sources), len(known) - 1)
+            ptr, index = look_up(self._lookup, values, columns.starts, self._program, boundary)
         return Binary(ptr, index, self.n_features)
 
     def _check_columns(self, columns: Columns) -> None:
@@ -218,6 +226,7 @@ class TemplateEncoder:
         self._values = _Values(strings[code] for code in used.tolist())
         self._strings = []
         self._vocabulary = FeatureVocabulary.from_keys(np.column_stack([keys[:, 0], codes[values]]), self._program.arity)
+        self._lookup = None
 
     # -- names --------------------------------------------------------------------------------------------------------
 

@@ -83,9 +83,9 @@ class FeatureVocabulary:
                 raise ValueError("a feature occurs twice")
 
     def number(
-        self, values: np.ndarray, starts: np.ndarray, program: Program, boundary: Boundary, grow: bool
+        self, values: np.ndarray, starts: np.ndarray, program: Program, boundary: Boundary
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets and features of every token's row.
+        """Offsets and features of every token's row; features that are new enter (`partwise.features.lookup` only asks).
 
         Parameters
         ----------
@@ -94,8 +94,6 @@ class FeatureVocabulary:
         starts : int64 array (sentences + 1,)
         program, boundary
             The templates.
-        grow : bool
-            Whether new features are numbered, or ignored.
         """
         n_tokens, n_templates = values.shape[1], len(program.group)
         ptr = np.zeros(n_tokens + 1, np.int64)
@@ -103,18 +101,26 @@ class FeatureVocabulary:
         sought = np.empty((BLOCK * n_templates, self.keys.shape[1]), np.int32)
         hashes = np.empty(BLOCK * n_templates, np.uint64)
         state = np.array([0, 0, 0, self.n], np.int64)
-        if grow and len(self.keys) - self.n < BLOCK * n_templates:
+        if len(self.keys) - self.n < BLOCK * n_templates:
             self._reserve(max(2 * self.n, n_tokens // 2) + BLOCK * n_templates, program.arity)
         elif not self.slots.size:
-            self._reserve(len(self.keys) if grow else self.n, program.arity)
+            self._reserve(len(self.keys), program.arity)
         with np.errstate(over="ignore"):
-            while number_rows(values, starts, program, boundary, self.keys, self.slots, grow, ptr, index, sought, hashes, state):
+            while number_rows(values, starts, program, boundary, self.keys, self.slots, ptr, index, sought, hashes, state):
                 self.n = int(state[3])
                 self._reserve(2 * self.n + BLOCK * n_templates, program.arity)
         self.n = int(state[3])
-        if grow:  # the table is as large as the keys themselves, and made again in no time if there is more to come
-            self.slots = np.empty(0, np.int64)
         return ptr, index[: state[2]]
+
+    def rest(self) -> None:
+        """Forget the hash table, which is as large as the keys, and made again in no time if it is needed."""
+        self.keys = self.keys[: self.n].copy()
+        self.slots = np.empty(0, np.int64)
+
+    def wake(self, arity: np.ndarray) -> None:
+        """Make the hash table again, if it was forgotten."""
+        if not self.slots.size:
+            self._reserve(self.n, arity)
 
 
 def hash_rows(
@@ -242,7 +248,7 @@ def put_all(keys, n, slots, arity):
 
 
 @entry
-def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index, sought, hashes, state):
+def number_rows(values, starts, program, boundary, keys, slots, ptr, index, sought, hashes, state):
     """Number the features of all tokens from where `state` says; returns whether it stopped for want of room.
 
     state : sentence, token, entries, features
@@ -257,7 +263,7 @@ def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index
         first, last = starts[s], starts[s + 1]
         while t < last:
             stop = min(t + BLOCK, last)
-            if grow and size + (stop - t) * n_templates > keys.shape[0]:
+            if size + (stop - t) * n_templates > keys.shape[0]:
                 full = True
                 break
             for template in range(n_templates):
@@ -273,16 +279,15 @@ def number_rows(values, starts, program, boundary, keys, slots, grow, ptr, index
                     if sought[k, 0] >= 0:
                         length = 1 + program.ptr[template + 1] - program.ptr[template]
                         slot = find(keys, slots, sought, k, length, hashes[k])
-                        number = np.int64(-1)
                         if slots[slot] != EMPTY:
                             number = slots[slot] & 0xFFFFFFFF
-                        elif grow:
+                        else:
                             number = size
                             for j in range(keys.shape[1]):
                                 keys[number, j] = sought[k, j] if j < length else -1
                             slots[slot] = tagged(hashes[k], number)
                             size += 1
-                        if number >= 0 and not (program.repeats and is_among(index, begin, n, number)):
+                        if not (program.repeats and is_among(index, begin, n, number)):
                             index[n] = number
                             n += 1
                     k += 1
