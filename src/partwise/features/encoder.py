@@ -134,6 +134,7 @@ class TemplateEncoder:
         if self.min_count == 1:
             self._vocabulary.rest()
             return rows
+        self._vocabulary.rest()
         renumber = self._cut(np.bincount(index, minlength=self.n_features))
         n = drop_features(ptr, index, renumber)
         return Binary(ptr, index[:n], self.n_features)

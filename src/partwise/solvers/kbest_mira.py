@@ -160,6 +160,7 @@ class KBestMIRA(OnlineSolver):
     max_steps: int = 1000
 
     def __post_init__(self):
+        super().__post_init__()
         for parameter in ("k", "max_steps"):
             value = getattr(self, parameter)
             if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1):

@@ -75,23 +75,9 @@ class StochasticState(OnlineState):
 
 @dataclass(frozen=True)
 class StochasticSolver(OnlineSolver):
-    """What SGD and Pegasos have in common.
-
-    Parameters
-    ----------
-    average_power : float >= 0
-        The average takes w_t with weight t^average_power: 0 is the plain average, which forgets its bad beginnings only like
-        log(t) / t; a positive power forgets like 1 / t (Shamir and Zhang 2013) and costs nothing more.
-    """
+    """What SGD and Pegasos have in common: the plain average forgets bad beginnings only like log(t) / t, a power like 1 / t."""
 
     average_power: float = 2.0
-
-    def __post_init__(self):
-        if not (isinstance(self.average_power, int | float) and 0 <= self.average_power < math.inf):
-            raise ValueError(
-                f"The 'average_power' parameter of {type(self).__name__} must be a float in the range [0, inf). "
-                f"Got {self.average_power!r} instead."
-            )
 
     def epoch(self, task, state):
         # an epoch without losses settles nothing: the regulariser goes on shrinking w, so claim no convergence

@@ -23,7 +23,7 @@ from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import helper
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference
-from partwise.numerics import fill, padded_width
+from partwise.numerics import copy, fill, padded_width
 from partwise.structures.chain_packing import (  # noqa: F401 - one place to import chains from
     ChainProblem,
     PartialChainProblem,
@@ -112,24 +112,29 @@ def score(problem, i, w, theta):
             for c in range(L):
                 if not fine[c]:
                     theta[t * L + c] = -np.inf
-    symbols = L + 1
+    symbols, walled = L + 1, problem.barrier.size > 0
     for s in range(n_states(problem)):
         out = row(theta, T + s, L)
-        wall = problem.barrier[s % symbols]
-        for c in range(L):
-            out[c] = wall[c]
         block, histories = problem.rows.n_features, symbols
-        for j in range(1, problem.order + 1):
+        if has_weight(problem, s, 1):
+            copy(row(w, block + s % histories, L), out)
+        else:
+            fill(out, 0.0)
+        for j in range(2, problem.order + 1):
+            block += histories
+            histories *= symbols
             if has_weight(problem, s, j):
                 weight = row(w, block + s % histories, L)
                 for c in range(L):
                     out[c] += weight[c]
-            block += histories
-            histories *= symbols
+        if walled:
+            wall = problem.barrier[s % symbols]
+            for c in range(L):
+                out[c] += wall[c]
     out = row(theta, T + n_states(problem), L)
     weight = row(w, n_weights(problem) // L - 1, L)
     for c in range(L):
-        out[c] = problem.barrier[c, L]
+        out[c] = problem.barrier[c, L] if walled else 0.0
         if problem.use_stop:
             out[c] += weight[c]
 

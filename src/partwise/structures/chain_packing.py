@@ -27,7 +27,7 @@ class ChainProblem(NamedTuple):
     costs: np.ndarray  #: (L + sets, L) cost of answering column for row, per token; one row for every value of `gold`
     allowed: np.ndarray  #: (tokens,) int32 row of `sets`, or empty: everything is allowed
     sets: np.ndarray  #: (sets, L) bool
-    barrier: np.ndarray  #: (L + 1, L + 1) 0 or -inf: previous label or begin (last row), next label or end (last column)
+    barrier: np.ndarray  #: (L + 1, L + 1) 0 or -inf: previous label or begin (last row), next or end (last column); empty: all 0
     n_labels: int
     order: int
     use_start: bool  #: whether transitions out of the begin symbol have weights
@@ -98,7 +98,8 @@ def chain_problem(
     gold, targets, known = check_gold(gold, k, known, allowed, "Labels", lambda t: place(starts, t))
     if order < 1:
         raise ValueError(f"The order of a chain must be at least 1. Got {order} instead.")
-    barrier = np.zeros((k + 1, k + 1))
+    forbidden = list(forbidden)
+    barrier = np.zeros((k + 1, k + 1) if forbidden else (0, 0))
     for before, after in forbidden:
         barrier[k if before is None else before, k if after is None else after] = -np.inf
     which, sets = pack_sets(allowed, n, k)
