@@ -15,8 +15,8 @@ Templates = Annotated[
     str,
     option(
         FEATURES,
-        "How features are made: 'phrases' or 'chunking' (for words and parts of speech), 'words', 'ner', a template file (ours or "
-        "of CRF++), or 'auto': by the columns there are.",
+        "How features are made: 'phrases' or 'chunking' (for words and parts of speech), 'words', 'ner', a template file (ours "
+        "or of CRF++), or 'auto': by the columns there are.",
         "--templates",
         "-t",
     ),
