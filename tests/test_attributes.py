@@ -23,7 +23,7 @@ def as_dicts(rows, vocabulary):
         ({"word": "the", "len": 3.0, "cap": True}, {"word:the": 1, "len": 3, "cap": 1}),
         ({"cap": False, "zero": 0, "n": 2}, {"n": 2}),
         ({"n": np.float32(0.5), "b": np.True_}, {"n": 0.5, "b": 1}),
-        ({"shape": ["Xx", "x"], "emb": {"a": 0.5, "b": "c"}}, {"shape:Xx": 1, "shape:x": 1, "emb:a": 0.5, "emb:b=c": 1}),
+        ({"shape": ["Xx", "x"], "emb": {"a": 0.5, "b": "c"}}, {"shape:Xx": 1, "shape:x": 1, "emb:a": 0.5, "emb:b:c": 1}),
         (["a", "b", "a"], {"a": 2, "b": 1}),
         (("a",), {"a": 1}),
         ([], {}),
