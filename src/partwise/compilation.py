@@ -385,7 +385,7 @@ class DiskCache(_Cache):
                 code, *rest = data._reduce()
                 f.write(numba.core.serialize.dumps((external_symbols(data.library), (object_code_only(code), *rest))))
             os.replace(f.name, path)
-        except OSError:  # read-only home, full disk: works, only slower next time
+        except Exception:  # read-only home, full disk, another numba than we know: works, only slower next time
             with contextlib.suppress(OSError, UnboundLocalError):
                 os.unlink(f.name)
 

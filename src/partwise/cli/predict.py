@@ -102,7 +102,9 @@ def predict(
     sentences = tokens = 0
     between = separator_of(separator)
     with writing(output) as write:
-        for part in parts(file, separator, encoding, comment, kind.part_bytes):
+        whole = form is Format.jsonl or known_column is not None
+        wanted = None if whole else slice(max(tagger.encoder_.n_columns, 1))  # cells that nobody looks at are not read
+        for part in parts(file, separator, encoding, comment, kind.part_bytes, wanted):
             clock("read")
             text = part.data
             if part.n_tokens:
@@ -161,12 +163,16 @@ class Clock:
         self.last = now
 
 
-def parts(file: str, separator: str | None, encoding: str, comment: str | None, size: int) -> Iterator[Columns]:
+def parts(
+    file: str, separator: str | None, encoding: str, comment: str | None, size: int, usecols: slice | None
+) -> Iterator[Columns]:
     """The text in parts of whole sentences; as a whole if it has to be translated to UTF-8 first."""
     from partwise.features.columns import stream_columns
 
     if _is_utf8(encoding):
-        yield from stream_columns(file, separator_of(separator), chunk_bytes=size, comment=comment, all_text=True)
+        yield from stream_columns(
+            file, separator_of(separator), chunk_bytes=size, comment=comment, usecols=usecols, all_text=True
+        )
     else:
         yield read_file(file, separator, encoding, comment)
 

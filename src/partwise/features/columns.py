@@ -149,7 +149,7 @@ def read_columns(
     encoding: str = "utf-8",
     skip: Sequence[str] = DOCUMENT_MARKS,
     comment: str | None = None,
-    usecols: Sequence[int] | None = None,
+    usecols: Sequence[int] | slice | None = None,
     name: str | None = None,
 ) -> Columns:
     r"""Read a column file, its cells numbered.
@@ -166,8 +166,8 @@ def read_columns(
         Lines whose first column is one of these are left out (document marks).
     comment : str, optional
         Lines that begin with it are left out. There is none by default: ``#`` is a word in many corpora.
-    usecols : sequence of int, optional
-        Which columns to keep, in this order; negative ones count from the last.
+    usecols : sequence of int or slice, optional
+        Which columns to keep, in this order; negative ones count from the last. ``slice(2)``: the first two, if there are two.
     name : str, optional
         What to call the source in messages.
 
@@ -202,7 +202,7 @@ def stream_columns(
     chunk_bytes: int = 1 << 24,
     skip: Sequence[str] = DOCUMENT_MARKS,
     comment: str | None = None,
-    usecols: Sequence[int] | None = None,
+    usecols: Sequence[int] | slice | None = None,
     name: str | None = None,
     all_text: bool = False,
 ) -> Iterator[Columns]:
@@ -296,7 +296,7 @@ def code_tokens(sentences: Sequence[Sequence[Any]]) -> Columns:
 class Reader:
     """Cuts and codes text; the number of columns is that of the first token line it meets, from then on."""
 
-    def __init__(self, separator: str | None, skip: Sequence[str], comment: str | None, usecols: Sequence[int] | None):
+    def __init__(self, separator: str | None, skip: Sequence[str], comment: str | None, usecols: Sequence[int] | slice | None):
         if separator is not None and (not isinstance(separator, str) or separator in ("", "\n", "\r")):
             raise ValueError(
                 f"The 'separator' parameter must be None or a string, not empty or a line end. Got {separator!r} instead."
@@ -373,7 +373,7 @@ class Reader:
         target = np.arange(width)
         if self.usecols is not None:
             target = np.full(width, -1)
-            for k, c in enumerate(self.usecols):
+            for k, c in enumerate(range(width)[self.usecols] if isinstance(self.usecols, slice) else self.usecols):
                 if not -width <= c < width:
                     raise ValueError(f"{name}: there is no column {c}: there are {width} columns, counted from 0.")
                 if target[c] >= 0:

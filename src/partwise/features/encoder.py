@@ -98,6 +98,11 @@ class TemplateEncoder:
     def n_features(self) -> int:
         return len(self._vocabulary) if self.hash_bits is None else 1 << self.hash_bits
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns templates look at, all up to the last one counted."""
+        return 1 + max((source[0] for source in self._sources), default=-1)
+
     def __repr__(self) -> str:
         return f"<TemplateEncoder: {len(self.templates)} templates, {self.n_features} features>"
 

@@ -228,7 +228,7 @@ def run(
                 if best is None or held_out < best.cost:
                     best = Best(weights, held_out, state.epochs)
             history.append(record)
-            resumable = functools.partial(_resumable, solver, task, state, history, best)
+            resumable = functools.partial(unfinished, solver, task, state, history, best)
             seen = record.with_access(lambda: solver.weights(state), resumable)
             asked = [c(seen) for c in callbacks]
             if evaluated_at == state.epochs and (why := verdict(last, tol)):
@@ -292,18 +292,20 @@ def run(
     )
 
 
-def _resumable(solver: Solver, task: Task, state: Any, history: list[Record], best: Best | None) -> SolveResult:
-    """All that `resume` needs, before the run is over. The state is the one in use, not a copy: to be written down at once."""
+def unfinished(
+    solver: Solver, task: Task, state: Any, history: list[Record], best: Best | None, message: str = "not finished"
+) -> SolveResult:
+    """All that `resume` needs of a run that is not over. The state is the one in use, not a copy: to be written down at once."""
     return SolveResult(
         w=np.zeros(0),
         primal=math.nan,
         dual=math.nan,
         converged=False,
         status="running",
-        message=f"epoch {state.epochs}",
+        message=message,
         n_epochs=state.epochs,
         n_oracle_calls=state.oracle_calls,
-        seconds=history[-1].seconds,
+        seconds=history[-1].seconds if history else 0.0,
         history=history,
         solver=solver,
         loss=task.loss,

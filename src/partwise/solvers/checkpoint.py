@@ -7,7 +7,6 @@ file is written like a model file (safetensors, checksums, atomically), and refu
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import time
 import zlib
@@ -17,7 +16,7 @@ import numpy as np
 
 from partwise.accumulator import Accumulator
 from partwise.losses import Workspace
-from partwise.solvers.base import Solver, Task, size_of
+from partwise.solvers.base import Solver, Task, size_of, unfinished
 from partwise.solvers.result import Best, Record, SolveResult
 
 FORMAT = "partwise-checkpoint"
@@ -166,23 +165,7 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     best = None
     if "best.weights" in tensors:
         best = Best(np.array(tensors["best.weights"]), float(numbers["best.cost"]), int(numbers["best.epoch"]))
-    return SolveResult(
-        w=np.zeros(0),
-        primal=math.nan,
-        dual=math.nan,
-        converged=False,
-        status="resumed",
-        message="read from a checkpoint",
-        n_epochs=state.epochs,
-        n_oracle_calls=state.oracle_calls,
-        seconds=history[-1].seconds if history else 0.0,
-        history=history,
-        solver=solver,
-        loss=task.loss,
-        size=size_of(task.problem),
-        state=state,
-        best=best,
-    )
+    return unfinished(solver, task, state, history, best, "read from a checkpoint")
 
 
 def _text(value: Any) -> str:
