@@ -168,6 +168,9 @@ def outcome_table(report: Report) -> Any:
     title = f"{report.name}: raw file to model, medians; stages in seconds"
     table = _table(title, "contender", "CPU s", "wall s", "peak MB", *stages, *measures, "model MB", "tag CPU s", "runs", "note")
     for outcome in report.outcomes:
+        if outcome.note.startswith("skipped"):
+            report.notes.append(f"{outcome.contender}: {outcome.note}")
+            continue
         spent = outcome.stages("train")
         table.add_row(
             outcome.contender,

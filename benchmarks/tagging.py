@@ -81,6 +81,7 @@ def make_texts(files: Files, folder: Path) -> dict[str, Path]:
         SHORTEST: parts[0].partition("\n\n")[0] + "\n",
         "test text": parts[0],
         "test and training text": "\n".join(parts),
+        "the same five times over": "\n".join(5 * parts),
     }
     texts = {}
     for name, content in contents.items():

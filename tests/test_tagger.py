@@ -202,6 +202,12 @@ def test_what_early_stopping_judges_by(metric):
     assert model.result_.status == "early_stopping" or "best on held-out data, is kept" in model.result_.message
 
 
+def test_a_large_model_is_announced(monkeypatch):
+    monkeypatch.setattr("partwise.estimators.chain_model.LARGE", 1000)
+    with pytest.warns(UserWarning, match=r"features and 5 labels make 0.0 GB of weights.*min_count, hash_bits"):
+        tagger(max_epochs=1).fit(COLUMNS)
+
+
 def test_labels_that_training_never_saw_are_simply_missed():
     held = read_columns(b"bnp1 N B-NEW\nonp N O\n")
     model = tagger(validation_metric="error").fit(COLUMNS, validation=held)

@@ -92,7 +92,7 @@ class Run:
 
     @contextlib.contextmanager
     def fitting(self, estimator: Any, certify: bool) -> Iterator[None]:
-        """Within this block `estimator` is trained: interruptions are heard, warnings are kept for later, time is taken."""
+        """Within this block `estimator` is trained: interruptions are heard, warnings become notes, time is taken."""
         self.mark("read")
         estimator.evaluate = "end" if certify or self.settings.solver in CERTIFIED else "primal"
         estimator.checkpoint_seconds = self.checkpoint_every
@@ -105,12 +105,11 @@ class Run:
             self.say(f"note: there is no {self._checkpoint}: starting from the beginning")
         with contextlib.suppress(ValueError):  # not in the main thread: a test
             signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill is an interruption: what was learnt is kept
-        with warnings.catch_warnings(record=True) as caught, self.progress.running():
+        with warnings.catch_warnings(), self.progress.running():
             warnings.simplefilter("always")
+            warnings.showwarning = lambda message, *more, **further: self.say(f"note: {message}")
             yield
         estimator.callbacks = None
-        for warning in caught:
-            self.say(f"note: {warning.message}")
         self.mark("features")
         result = estimator.result_
         for clock, spent in ((self.seconds, result.seconds), (self.cpu, result.cpu_seconds)):

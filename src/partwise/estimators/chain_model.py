@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain import chain_blocks
 
 MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
+LARGE = 1e9  # bytes of weights that are worth a word
 ENCODERS = {ATTRIBUTES: AttributeEncoder, MATRIX: MatrixEncoder, COLUMNS: TemplateEncoder}
 
 Encoder = AttributeEncoder | MatrixEncoder | TemplateEncoder
@@ -121,6 +123,17 @@ class ChainModel(Structured):
             use_transitions=self.use_transitions and getattr(encoder, "has_transitions", True),
             dtype=self._dtype,
         )
+
+    def _warn_if_large(self, n_features: int, n_labels: int) -> None:
+        """There is a weight for every feature and label: say so before memory is gone."""
+        size = n_features * n_labels * np.dtype(self._dtype).itemsize
+        if size > LARGE:
+            warnings.warn(
+                f"{self._who}: {n_features:,} features and {n_labels} labels make {size / 1e9:.1f} GB of weights, two to three "
+                "times that while training. A larger min_count, hash_bits, or dtype='float32' make it less.",
+                UserWarning,
+                stacklevel=3,
+            )
 
     def _packed(self, X, lengths, y=None, known=None, labelled=False) -> tuple[Tokens, ChainProblem]:
         """What to predict, as a problem; `labelled`: with gold labels, from `y` or from the last column of X."""

@@ -8,6 +8,7 @@ It is all of `SequenceLabeler` but the face that scikit-learn wants to see; the 
 from __future__ import annotations
 
 import copy
+from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
@@ -133,6 +134,7 @@ class Tagger(Decoder):
         column = given.column
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
+        self._warn_if_large(rows.n_features, len(classes))
         problem = self._problem(encoder, rows, tokens, classes, gold, known)
         start = self._grown(self.weights_, self.n_features_in_, problem) if warm else None
         seed = self._seed()
@@ -230,25 +232,30 @@ class Tagger(Decoder):
             raise TypeError(
                 "parts must be iterable more than once, like a list or a ColumnFile; a generator is spent after a pass."
             )
-        found: list[GivenLabels] = []
-        first: Columns | None = None
-        n = 0
-        for part in parts:
-            if first is None:
-                first = part
-            n += part.n_sentences
-            distinct = labels(part, y).distinct
-            found.append(GivenLabels(np.arange(len(distinct), dtype=np.int32), distinct, range(part.n_columns)[y]))
+        first = next(iter(parts), None)
         if first is None:
             raise ValueError("There are no training sequences: the stream is empty.")
-        classes = learn_labels(label for one in found for label in one.learn(lambda _: first.name).tolist())
-        tokens = self._tokens(first, None, None)
-        column = found[0].column
-        encoder = self._new_encoder(tokens, found[0])
+        tokens, given = self._tokens(first, None, None), labels(first, y)
+        column = given.column
+        encoder = self._new_encoder(tokens, given)
         if not isinstance(encoder, TemplateEncoder):
             raise TypeError("A stream must consist of Columns.")
+        seen: dict[Any, None] = {}
+        n_parts = 0
+
+        def watched() -> Iterator[Columns]:
+            nonlocal n_parts
+            for part in parts:
+                seen.update(dict.fromkeys(labels(part, y).distinct))
+                n_parts += 1
+                yield part
+
         if encoder.hash_bits is None:
-            encoder.fit(iter(parts))
+            encoder.fit(watched())
+        else:
+            deque(watched(), maxlen=0)
+        classes = GivenLabels(np.arange(len(seen), dtype=np.int32), list(seen)).learn(lambda _: first.name)
+        self._warn_if_large(encoder.n_features, len(classes))
 
         def pack(part: Columns):
             tokens = self._tokens(part, None, encoder)
@@ -260,7 +267,7 @@ class Tagger(Decoder):
         nothing = pack(first.take([]))
         task = Task(nothing, loss, np.zeros(0), self._seed(), False, self._dtype, cast(Any, self.n_jobs))
         held = None if validation is None else self._validation(validation, encoder, classes, column, nothing.costs)
-        self._say(f"solver {solver.name!r}, loss {loss.name!r}, {n} examples in {len(found)} parts")
+        self._say(f"solver {solver.name!r}, loss {loss.name!r}, {n_parts} parts")
         self._run(solver, task, loss, self._judge(held, classes), None, checkpoint, evaluate="never")
         self._learned(encoder, classes, column)
         return self
