@@ -388,3 +388,15 @@ def test_conll2000_from_string_lists(corpora):
 
     tagger = model(constraints="iob2", max_epochs=5).fit(*read("train.txt.gz", 3000))
     assert tagger.score(*read("test.txt.gz", 1000)) > 0.94
+
+
+def test_forced_transitions():
+    classes = np.array(["A", "B", "C"])
+    assert forbidden_transitions({"force": [("A", "B"), ("A", None)]}, classes, "test") == [(0, 0), (0, 2)]
+    assert forbidden_transitions({"force": [(None, "A")]}, classes, "test") == [(None, 1), (None, 2)]
+    assert forbidden_transitions({"force": [("B", "C")], "forbid": [("A", "A")]}, classes, "test") == [
+        (0, 0),
+        (1, None),
+        (1, 0),
+        (1, 1),
+    ]

@@ -62,6 +62,13 @@ def tag(
     constraints: Annotated[
         str | None, option(LABELS, "Forbid what this scheme does not have, in training and later; auto: the labels' own.")
     ] = None,
+    forbid: Annotated[
+        list[str] | None,
+        option(LABELS, "Forbid a transition, 'O I-NP', from '(begin)', or to '(end)'. May be given again."),
+    ] = None,
+    force: Annotated[
+        list[str] | None, option(LABELS, "After this label only that one: 'B-NP I-NP'. Given again, any of those.")
+    ] = None,
     unknown_label: Annotated[str | None, option(LABELS, "The cell that stands for an unknown label, say '?'.")] = None,
     either: Either = None,
     max_labels: Annotated[int, option(LABELS, "Refuse a column with more of them: it is probably not one of labels.")] = 2000,
@@ -103,7 +110,7 @@ def tag(
     held_out = None if dev is None else source.read(dev, like=first)
     if start_from is None:
         tagger.templates = source.templates(templates, add_template, first)
-    tagger.constraints = source.constraints(constraints, first)
+    tagger.constraints = source.constraints(constraints, forbid, force, first)
     run.metric = "f1" if first.scheme else "accuracy"
     tagger.validation_metric = "f1" if first.scheme else "error"
     run.say(data.describe())

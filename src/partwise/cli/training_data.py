@@ -137,14 +137,26 @@ class Source:
         codes, names, repaired = convert_coded(labels.codes, starts, labels.distinct, self.scheme, scheme)
         return LabelledColumns(data.columns, data.column, GivenLabels(codes, names, data.column), scheme, repaired)
 
-    def constraints(self, wanted: str | None, data: LabelledColumns) -> str | None:
-        """The scheme whose rules are to be obeyed."""
-        if wanted is None or wanted == "none":
-            return None
-        scheme = (self.scheme or data.scheme) if wanted == "auto" else wanted
-        if scheme is None:
-            raise Refusal(f"--constraints auto: the labels in {data.columns.name} are no chunk labels.")
-        return scheme
+    def constraints(
+        self, wanted: str | None, forbid: list[str] | None, force: list[str] | None, data: LabelledColumns
+    ) -> dict[str, Any] | None:
+        """What is to be obeyed: the rules of a scheme, and transitions that are forbidden or forced."""
+        found: dict[str, Any] = {}
+        if wanted is not None and wanted != "none":
+            found["scheme"] = (self.scheme or data.scheme) if wanted == "auto" else wanted
+            if found["scheme"] is None:
+                raise Refusal(f"--constraints auto: the labels in {data.columns.name} are no chunk labels.")
+        for key, given in (("forbid", forbid), ("force", force)):
+            if given:
+                found[key] = [self.transition(key, text) for text in given]
+        return found or None
+
+    def transition(self, option: str, text: str) -> tuple[str | None, str | None]:
+        """A pair of labels, as it is typed."""
+        words = text.split()
+        if len(words) != 2:
+            raise Refusal(f"--{option} takes two labels with a blank between them, say 'O I-NP'. Got {text!r}.")
+        return None if words[0] == "(begin)" else words[0], None if words[1] == "(end)" else words[1]
 
     def templates(self, wanted: str, more: list[str] | None, data: LabelledColumns) -> Any:
         """What to give to the tagger: a set, a file, or a list that holds one of these and more."""

@@ -4,8 +4,8 @@ A constraint is
 
 - a list of forbidden pairs ``(label, next label)``; None as the first is the beginning, as the second the end of a sequence;
 - the name of a scheme (see `partwise.schemes`), ``"iob1" "iob2" "iobes" "bilou"``, for labels like ``B-NP I-NP O``;
-- or a dict with any of ``"forbid"`` (pairs), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and
-  ``"scheme"``.
+- or a dict with any of ``"forbid"`` (pairs), ``"force"`` (pairs: after a label that is named, only what is named with it may
+  come), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and ``"scheme"``.
 
 Whatever the form, it ends as a list of forbidden transitions between label numbers, which oracles see as real -inf.
 """
@@ -22,7 +22,7 @@ from partwise.features.labels import numbering
 from partwise.schemes import OUTSIDE, SCHEMES, may_follow, split_label
 
 Transition = tuple[int | None, int | None]
-KEYS = ("forbid", "forbid_start", "forbid_stop", "allow_labels", "scheme")
+KEYS = ("forbid", "force", "forbid_start", "forbid_stop", "allow_labels", "scheme")
 FORM = (
     f"The 'constraints' parameter of {{who}} must be None, a list of forbidden pairs of labels, one of "
     f"{', '.join(map(repr, SCHEMES))}, or a dict with keys among {', '.join(map(repr, KEYS))}. Got {{got}} instead."
@@ -50,11 +50,16 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
             )
         return number[label]
 
-    pairs: list[Transition] = []
-    for pair in constraints.get("forbid", ()):
-        if not (isinstance(pair, tuple | list) and len(pair) == 2):
-            raise ValueError(FORM.format(who=who, got=f"a list with {pair!r}"))
-        pairs.append((find(pair[0], True), find(pair[1], True)))
+    def read(key: str) -> list[Transition]:
+        for pair in constraints.get(key, ()):
+            if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                raise ValueError(FORM.format(who=who, got=f"a list with {pair!r}"))
+        return [(find(before, True), find(after, True)) for before, after in constraints.get(key, ())]
+
+    pairs, forced = read("forbid"), read("force")
+    for a in {before for before, _ in forced}:
+        after: list[int | None] = [None, *range(len(classes))] if a is not None else list(range(len(classes)))
+        pairs += [(a, b) for b in after if (a, b) not in forced]
     pairs += [(None, find(label)) for label in constraints.get("forbid_start", ())]
     pairs += [(find(label), None) for label in constraints.get("forbid_stop", ())]
     if "allow_labels" in constraints:
