@@ -12,6 +12,11 @@ def test_import_loads_nothing_heavy():
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
 
 
+def test_the_command_line_says_what_it_can_do_at_once():
+    code = "import sys, partwise.cli.app; print([m for m in ('numba', 'sklearn', 'scipy', 'matplotlib') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
 def test_every_name_is_there():
     for name in partwise.__all__:
         assert getattr(partwise, name) is not None

@@ -17,9 +17,6 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from partwise.datasets import make_digit_words
-from partwise.metrics import sequence_accuracy, token_accuracy
-
 SIZES = (25, 50, 100, 200, 400, 800)  # training words on the learning curve; the last one gives the table
 TEST_WORDS = 500
 NOISE = 0.35
@@ -93,6 +90,9 @@ def readers() -> list[Reader]:
 
 def compete(contestants: list[Reader], seed: int, report=lambda text: None) -> Words:
     """Train every reader on growing sets of words and read the held-out ones; returns the held-out words."""
+    from partwise.datasets import make_digit_words
+    from partwise.metrics import sequence_accuracy, token_accuracy
+
     X, y = make_digit_words(SIZES[-1], seed, noise=NOISE)
     test = make_digit_words(TEST_WORDS, seed, noise=NOISE, part="test")
     for reader in contestants:
