@@ -174,3 +174,11 @@ def test_the_user_can_own_the_loop():
     for _ in range(3):
         solver.epoch(task, state)
     np.testing.assert_array_equal(solver.weights(state), run(solver, task, max_epochs=3, tol=0).w)
+
+
+def test_patience_waits_for_the_first_change():
+    values = iter([1.0, 1.0, 1.0, 0.4, 0.5, 0.5, 0.5])
+    result = solve(classes(), "crf", "lbfgs", C=10.0, tol=0, max_epochs=20, patience=2, validation=lambda w: next(values))
+    assert result.status == "early_stopping" and result.n_epochs == 6 and result.best.epoch == 4
+    perfect = solve(classes(), "crf", "lbfgs", C=10.0, tol=0, max_epochs=20, patience=2, validation=lambda w: 0.0)
+    assert perfect.status == "early_stopping" and perfect.n_epochs == 3

@@ -58,7 +58,12 @@ Epochs = Annotated[
     option(LEARNING, "At most so many. (default: 10 for dca, mira, perceptron, else as is the habit of the solver)", min=1),
 ]
 Tol = Annotated[float, option(LEARNING, "Stop at this relative duality gap, where the solver has a certificate.", min=0.0)]
-Patience = Annotated[int, option(LEARNING, "Stop after so many epochs without improvement on --dev.", min=1)]
+Patience = Annotated[
+    int | None,
+    option(
+        LEARNING, "Stop after so many epochs without improvement on --dev. (default: 5; lbfgs, sdm, bcfw, pegasos: 20)", min=1
+    ),
+]
 Average = Annotated[bool | None, option(LEARNING, "Return the average of the weights on the way, or the last.")]
 Seed = Annotated[int, option(LEARNING, "Of the order of the examples.", min=0)]
 Dtype = Annotated[Number, option(LEARNING, "Of the weights.")]

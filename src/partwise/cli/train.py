@@ -36,7 +36,7 @@ class Settings:
     solver: str
     max_epochs: int | None
     tol: float
-    patience: int
+    patience: int | None
     average: bool | None
     random_state: int
     dtype: str
@@ -51,6 +51,8 @@ class Settings:
             self.solver = "perceptron" if self.loss == "perceptron" else "lbfgs" if smooth and not self.streamed else "dca"
         if self.max_epochs is None and self.solver in ("dca", "mira", "perceptron"):
             self.max_epochs = 10
+        if self.patience is None:  # an epoch of a batch solver is a small step
+            self.patience = 20 if self.solver in CERTIFIED else 5
 
     def parameters(self) -> dict[str, Any]:
         """For an estimator."""

@@ -46,7 +46,7 @@ def tag(
     solver: options.SolverName = "auto",
     epochs: options.Epochs = None,
     tol: options.Tol = 1e-3,
-    patience: options.Patience = 5,
+    patience: options.Patience = None,
     average: options.Average = None,
     seed: options.Seed = 0,
     dtype: options.Dtype = options.Number.float32,

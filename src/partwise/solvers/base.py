@@ -240,7 +240,7 @@ def run(
             if any(asked):
                 status, message = "callback", "a callback asked to stop"
                 break
-            if best is not None and state.epochs - best.epoch >= patience:
+            if best is not None and state.epochs - best.epoch >= patience and _has_moved(history, best):
                 status = "early_stopping"
                 message = f"no better on held-out data for {patience} epochs; the model of epoch {best.epoch} is kept"
                 break
@@ -290,6 +290,14 @@ def run(
         state=state if keep_state else None,
         best=best,
     )
+
+
+def _has_moved(history: list[Record], best: Best) -> bool:
+    """Whether the held-out score has changed since the first epoch, or cannot get better.
+
+    F1 stays at zero while a batch solver warms up; patience is for models that have begun to answer.
+    """
+    return best.cost <= 0.0 or any(record.validation != history[0].validation for record in history)
 
 
 def unfinished(
