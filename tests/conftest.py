@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import builtins
 import os
 from pathlib import Path
 
@@ -27,6 +28,18 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "data" in item.keywords:
             item.add_marker(pytest.mark.skip(reason=WHY_NO_DATA))
+
+
+def without_matplotlib(monkeypatch) -> None:
+    """From here to the end of the test, matplotlib is not installed."""
+    real = builtins.__import__
+
+    def refuse(name, *arguments, **keywords):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *arguments, **keywords)
+
+    monkeypatch.setattr(builtins, "__import__", refuse)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The demo and the examples: what a newcomer runs first must run."""
 
-import builtins
 import importlib.util
 import json
 import sys
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from conftest import without_matplotlib
 from partwise import kernels
 from partwise.cli import demo as demo_module
 from partwise.cli import demo_pictures
@@ -40,14 +40,7 @@ def test_the_demo_reads_words_better_with_a_grammar_and_draws_pictures(small, tm
 
 
 def test_the_demo_without_matplotlib_says_what_to_install_and_draws_in_characters(small, tmp_path, monkeypatch):
-    real = builtins.__import__
-
-    def no_matplotlib(name, *arguments, **keywords):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", no_matplotlib)
+    without_matplotlib(monkeypatch)
     run = CliRunner().invoke(app, ["demo", "--output", str(tmp_path / "out")], catch_exceptions=False)
     assert run.exit_code == 0
     assert 'pip install "partwise[plot]"' in run.output.replace("\n", " ")

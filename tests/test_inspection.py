@@ -1,6 +1,5 @@
 """Looking into models: what is shown are the weights, and explanations add up."""
 
-import builtins
 import json
 import math
 
@@ -9,6 +8,7 @@ import pytest
 import scipy.sparse
 from typer.testing import CliRunner
 
+from conftest import without_matplotlib
 from partwise import SequenceLabeler
 from partwise.cli.app import app
 from partwise.features.columns import read_columns
@@ -278,14 +278,7 @@ def test_a_picture(folder, tmp_path, monkeypatch):
     assert "there is no folder" in refused(folder / "tagger.model", "--picture", tmp_path / "no" / "a.png")
     assert "'xyz' is not supported" in refused(folder / "tagger.model", "--picture", tmp_path / "a.xyz")
     assert not (tmp_path / "a.xyz").exists()
-    real = builtins.__import__
-
-    def no_matplotlib(name, *arguments, **keywords):
-        if name.startswith("matplotlib"):
-            raise ImportError(name)
-        return real(name, *arguments, **keywords)
-
-    monkeypatch.setattr(builtins, "__import__", no_matplotlib)
+    without_matplotlib(monkeypatch)
     assert 'pip install "partwise[plot]"' in refused(folder / "tagger.model", "--picture", path)
 
 

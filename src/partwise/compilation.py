@@ -43,7 +43,6 @@ from numba.extending import overload, register_jitable
 # Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
 FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
 OPTIONS: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy"}
-PACKAGE = Path(__file__).parent
 
 _kernels: list[Kernel] = []
 _entries: list[Entry] = []

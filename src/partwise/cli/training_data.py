@@ -22,7 +22,7 @@ class LabelledColumns:
     column: int  #: of the labels, from 0
     labels: GivenLabels
     scheme: str | None  #: of the labels as they were given; None: they are no chunk labels
-    converted: int = 0  #: tokens whose label was not as its scheme would have it, and was read as conlleval reads it
+    repaired: int = 0  #: tokens whose label was not as its scheme would have it, and was read as conlleval reads it
 
     @property
     def n_sentences(self) -> int:
@@ -35,7 +35,10 @@ class LabelledColumns:
     def describe(self) -> str:
         """A line for people."""
         kind = f"chunk labels in {self.scheme}" if self.scheme else "labels"
-        return f"{self.columns.name}: {self.n_sentences:,} sentences, {self.n_tokens:,} tokens, {kind} in column {self.column}"
+        line = f"{self.columns.name}: {self.n_sentences:,} sentences, {self.n_tokens:,} tokens, {kind} in column {self.column}"
+        if self.repaired:
+            line += f"\nnote: {self.repaired:,} labels were not as {self.scheme} has them, and were read as conlleval reads them"
+        return line
 
 
 class Parts:
