@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from partwise.estimators import Classifier, SequenceLabeler
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
-    from partwise.losses import LOSSES, Family
+    from partwise.losses import LOSSES, Family, Ramp, SoftRamp
     from partwise.model_file import ModelFileError, load
-    from partwise.solvers import SOLVERS, Record, Solver, SolveResult, solve
+    from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
 
 _HOME = {
@@ -34,6 +34,9 @@ _HOME = {
     "read_columns": "features.columns",
     "TemplateEncoder": "features.encoder",
     "Family": "losses",
+    "Ramp": "losses",
+    "SoftRamp": "losses",
+    "CCCP": "solvers",
     "LOSSES": "losses",
     "SOLVERS": "solvers",
     "Record": "solvers",
@@ -51,6 +54,7 @@ _HOME = {
 }
 
 __all__ = [
+    "CCCP",
     "LOSSES",
     "SOLVERS",
     "ChainProblem",
@@ -60,9 +64,11 @@ __all__ = [
     "Family",
     "ModelFileError",
     "MulticlassProblem",
+    "Ramp",
     "Record",
     "SequenceLabeler",
     "SolveResult",
+    "SoftRamp",
     "Solver",
     "TemplateEncoder",
     "__version__",

@@ -16,126 +16,94 @@ likelihood for (1, 0) (Quattoni et al. 2007). It is a difference of convex funct
 For one acceptable output it is the loss above. Both references come from the structure (`kernels.complete` and
 `kernels.expected_completion`).
 
-A public loss (`Family`) is a small record of parameters. Inside compiled loops it is a NamedTuple, and the two kernels below are
-dispatched on its type: a loop for the hinge never compiles forward-backward.
+Ramp losses, structured (Mancev 2015, Do et al. 2008, Gimpel and Smith 2012), are bounded: an output that the model refuses to
+believe stops pulling at the weights. They are differences too, with the best *cost-diminished* output where the target was:
+
+    L_i(w) = 1/beta log sum_y exp beta( s(y) + a l_i(y) )  -  max_y [ s(y) - b l_i(y) ].
+
+Every such difference is ``convex(w) - max_y [...]``; its maximiser is what CCCP takes for its next target (`solvers.cccp`). The
+soft ramp (Martins et al. 2010, footnote 1) is L(beta, gamma) - L(beta, 0), for beta = 1 a bound of the expected cost. It is
+smooth.
+
+A loss is a small record of parameters; what compiled loops see of it is in `loss_kernels`.
+
+References
+----------
+A. F. T. Martins et al. (2010). Aggressive online learning of structured classifiers. CMU-ML-10-109.
+C. B. Do, Q. Le, C. H. Teo, O. Chapelle, A. Smola (2008). Tighter bounds for structured estimation. NIPS.
+D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+K. Gimpel, N. A. Smith (2012). Structured ramp loss minimization for machine translation. NAACL.
+C.-N. Yu, T. Joachims (2009). Learning structural SVMs with latent variables. ICML.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from partwise import kernels
-from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import helper, kernel
+from partwise.loss_kernels import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax
 
 
-class Workspace(NamedTuple):
-    """Scratch memory for one example at a time, as large as the largest one needs."""
-
-    theta: np.ndarray  #: part scores
-    augmented: np.ndarray  #: part scores with cost, where both are needed
-    parts: np.ndarray  #: part marginals
-    y: np.ndarray  #: an output
-    t: np.ndarray  #: the target, or the best acceptable output
-    gradient: Accumulator  #: a sparse vector in feature space
-
-
-def workspace(problem: Any, dtype=np.float64) -> Workspace:
-    """Allocate a Workspace for `problem`."""
-    starts, parts = kernels.sizes(problem)
-    longest = int(np.diff(starts).max(initial=0))
-    return Workspace(
-        np.zeros(parts, dtype),
-        np.zeros(parts, dtype),
-        np.zeros(parts),
-        np.zeros(longest, np.int32),
-        np.zeros(longest, np.int32),
-        accumulator(kernels.n_weights(problem), kernels.width(problem), dtype),
-    )
-
-
-class Maximum(NamedTuple):
-    """L(inf, gamma) as compiled loops see it."""
-
-    gamma: float
-
-
-class Softmax(NamedTuple):
-    """L(beta, gamma) for finite beta as compiled loops see it."""
+class Loss:
+    """What all public losses can tell. They are frozen dataclasses of their parameters."""
 
     beta: float
     gamma: float
+    uses_target = True  #: whether it compares with one output, the target: then CCCP can choose it
+
+    @property
+    def name(self) -> str:
+        """The name it is known by, or its parameters."""
+        for name, loss in LOSSES.items():
+            if loss == self:
+                return name
+        numbers = ", ".join(f"{value:g}" for value in vars(self).values())
+        return f"{type(self).__name__.lower()}({numbers})"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has a gradient everywhere (finite beta) and its model defines probabilities."""
+        return math.isfinite(self.beta)
+
+    @property
+    def convex(self) -> Family:
+        """The convex half, as a loss against fixed targets: it bounds the loss from above where the target is the truth."""
+        raise NotImplementedError
+
+    @property
+    def is_convex(self) -> bool:
+        """Whether the loss is convex in w, for examples with one target."""
+        return self.convex == self
+
+    @property
+    def uses_cost(self) -> bool:
+        """Whether the loss looks at the cost of outputs."""
+        return self.gamma > 0
+
+    @property
+    def kernel(self) -> Any:
+        """The record compiled loops take."""
+        raise NotImplementedError
+
+    @property
+    def needs(self) -> tuple[Any, ...]:
+        """Kernels a structure must have for this loss."""
+        oracle = (kernels.expected, kernels.indicate, kernels.add_parts) if self.is_smooth else (kernels.best,)
+        return (*oracle, kernels.add_cost) if self.uses_cost else oracle
 
 
-@kernel
-def evaluate(loss, problem, i, w, scale, work):
-    """L_i(scale * w); leaves in `work` what `add_gradient` needs. One call of the oracle."""
-
-
-@kernel
-def add_gradient(loss, problem, i, work, c, into):
-    """into += c * (subgradient of L_i at the point where it was last evaluated)."""
-
-
-@helper
-def score_augmented(problem, i, w, scale, gamma, theta, t):
-    """Part scores of scale * w plus gamma times the cost into `theta`, the target (or best completion) into `t`.
-
-    Returns the score of `t`, without cost.
-    """
-    kernels.score(problem, i, w, theta)
-    if scale != 1.0:
-        theta *= scale
-    reference = kernels.complete(problem, i, theta, t)
-    if gamma != 0.0:
-        kernels.add_cost(problem, i, gamma, theta)
-    return float(reference)
-
-
-@evaluate.implements(Maximum)
-def _(loss, problem, i, w, scale, work):
-    theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
-    reference = score_augmented(problem, i, w, scale, loss.gamma, theta, work.t[:length])
-    return kernels.best(problem, i, theta, work.y[:length]) - reference
-
-
-@add_gradient.implements(Maximum)
-def _(loss, problem, i, work, c, into):
-    length = kernels.length(problem, i)
-    kernels.difference(problem, i, work.t[:length], work.y[:length], -c, into)
-
-
-@evaluate.implements(Softmax)
-def _(loss, problem, i, w, scale, work):
-    theta, beta = work.theta[: kernels.n_parts(problem, i)], loss.beta
-    kernels.score(problem, i, w, theta)
-    if scale * beta != 1.0:
-        theta *= scale * beta
-    augmented = theta
-    if loss.gamma != 0.0:
-        augmented = work.augmented[: len(theta)]
-        augmented[:] = theta
-        kernels.add_cost(problem, i, beta * loss.gamma, augmented)
-    value = kernels.expected(problem, i, augmented, work.parts)
-    return (value - float(kernels.expected_completion(problem, i, theta, -1.0, work.parts))) / beta
-
-
-@add_gradient.implements(Softmax)
-def _(loss, problem, i, work, c, into):
-    kernels.add_parts(problem, i, work.parts, c, into)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# The public records
-# ---------------------------------------------------------------------------------------------------------------------
+def check_number(value: Any, name: str, who: Any, positive: bool = False) -> None:
+    """Raise unless `value` is a number >= 0 and finite, or positive and possibly infinite."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not (value > 0 if positive else 0 <= value < math.inf):
+        words = "(0, inf]" if positive else "[0, inf)"
+        raise ValueError(f"The {name!r} parameter of {type(who).__name__} must be a float in {words}. Got {value!r} instead.")
 
 
 @dataclass(frozen=True)
-class Family:
+class Family(Loss):
     """The loss L(beta, gamma) of Martins et al. 2010.
 
     Parameters
@@ -155,49 +123,137 @@ class Family:
     gamma: float
 
     def __post_init__(self):
-        if not (isinstance(self.beta, int | float) and self.beta > 0):
-            raise ValueError(f"The 'beta' parameter of Family must be a float in (0, inf]. Got {self.beta!r} instead.")
-        if not (isinstance(self.gamma, int | float) and 0 <= self.gamma < math.inf):
-            raise ValueError(f"The 'gamma' parameter of Family must be a float in [0, inf). Got {self.gamma!r} instead.")
+        check_number(self.beta, "beta", self, positive=True)
+        check_number(self.gamma, "gamma", self)
 
     @property
-    def name(self) -> str:
-        """The name it is known by, or its parameters."""
-        for name, loss in LOSSES.items():
-            if loss == self:
-                return name
-        return f"family({self.beta:g}, {self.gamma:g})"
-
-    @property
-    def is_smooth(self) -> bool:
-        """Whether the loss has a gradient everywhere (finite beta) and its model defines probabilities."""
-        return math.isfinite(self.beta)
+    def convex(self) -> Family:
+        return self
 
     @property
     def kernel(self) -> Maximum | Softmax:
-        """The record compiled loops take."""
         return Softmax(float(self.beta), float(self.gamma)) if self.is_smooth else Maximum(float(self.gamma))
+
+
+@dataclass(frozen=True)
+class Ramp(Loss):
+    """The structured ramp loss ``max_y [s(y) + a l(y)] - max_y [s(y) - b l(y)]``: bounded, so that outliers lose their pull.
+
+    Parameters
+    ----------
+    a : float >= 0
+        Weight of the cost in the convex half, whose maximiser is pushed down.
+    b : float >= 0
+        Weight of the cost in the concave half, whose maximiser is pulled up; with b = 0 that is the prediction itself.
+    beta : float in (0, inf]
+        Inverse temperature of the convex half: a finite one turns the first maximum into ``1/beta log sum exp beta(.)``, which
+        makes robust CRFs.
+
+    Notes
+    -----
+    ``"ramp"`` is Ramp(1, 1) (Mancev 2015): twice the cost of its concave maximiser <= loss <= twice that of its convex one.
+    ``"ramp_do"`` is Ramp(1, 0) (Do et al. 2008): cost of the prediction <= loss <= cost of the convex maximiser.
+    ``"ramp_2"`` is Ramp(0, 1) (Gimpel and Smith 2012): it asks for no margin, so w = 0 minimises it, like the perceptron's loss;
+    it makes sense for solvers that go on from good weights and stop early.
+    Two oracle calls per example.
+
+    Examples
+    --------
+    >>> Ramp(1, 1).name, Ramp(1, 0).name, Ramp(1, 0.5).name, Ramp(1, 1).convex.name
+    ('ramp', 'ramp_do', 'ramp(1, 0.5, inf)', 'hinge')
+    """
+
+    a: float = 1.0
+    b: float = 1.0
+    beta: float = math.inf
+
+    def __post_init__(self):
+        check_number(self.a, "a", self)
+        check_number(self.b, "b", self)
+        check_number(self.beta, "beta", self, positive=True)
+
+    @property
+    def gamma(self) -> float:  # type: ignore[override]
+        """Weight of the cost in the convex half."""
+        return self.a
+
+    @property
+    def convex(self) -> Family:
+        return Family(self.beta, self.a)
+
+    @property
+    def uses_cost(self) -> bool:
+        return self.a > 0 or self.b > 0
+
+    @property
+    def kernel(self) -> RampMaximum | RampSoftmax:
+        if self.is_smooth:
+            return RampSoftmax(float(self.beta), float(self.a), float(self.b))
+        return RampMaximum(float(self.a), float(self.b))
 
     @property
     def needs(self) -> tuple[Any, ...]:
-        """Kernels a structure must have for this loss."""
-        oracle = (kernels.expected, kernels.indicate, kernels.add_parts) if self.is_smooth else (kernels.best,)
-        return (*oracle, kernels.add_cost) if self.gamma else oracle
+        return (kernels.best, *super().needs) if self.is_smooth else super().needs
 
 
-LOSSES: dict[str, Family] = {
+@dataclass(frozen=True)
+class SoftRamp(Loss):
+    """The soft ramp ``L(beta, gamma) - L(beta, 0)`` (Martins et al. 2010, footnote 1): smooth, bounded, not convex.
+
+    For gamma = 1 it is at least the expected cost (the risk) under p(y) ~ exp(beta s(y)), and tends to Ramp(1, 0) as beta grows.
+
+    Parameters
+    ----------
+    beta : float > 0
+        Inverse temperature.
+    gamma : float > 0
+        Weight of the cost.
+
+    Notes
+    -----
+    No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos, DCA) minimise it as it is. Two calls of
+    ``expected`` per example.
+    """
+
+    beta: float = 1.0
+    gamma: float = 1.0
+    uses_target = False
+
+    def __post_init__(self):
+        check_number(self.beta, "beta", self, positive=True)
+        check_number(self.gamma, "gamma", self)
+        if not math.isfinite(self.beta) or self.gamma == 0:
+            raise ValueError(f"{self!r} is no soft ramp: beta must be finite and gamma positive. Ramp(1, 0) is its limit.")
+
+    @property
+    def convex(self) -> Family:
+        return Family(self.beta, self.gamma)
+
+    @property
+    def kernel(self) -> SoftDifference:
+        return SoftDifference(float(self.beta), float(self.gamma))
+
+
+LOSSES: dict[str, Loss] = {
     "perceptron": Family(math.inf, 0.0),
     "hinge": Family(math.inf, 1.0),
     "crf": Family(1.0, 0.0),
     "softmax_margin": Family(1.0, 1.0),
+    "ramp": Ramp(1.0, 1.0),
+    "ramp_do": Ramp(1.0, 0.0),
+    "ramp_2": Ramp(0.0, 1.0),
+    "soft_ramp": SoftRamp(1.0, 1.0),
 }
 
 
-def get_loss(loss: str | Family) -> Family:
+def get_loss(loss: str | Loss) -> Loss:
     """The loss of that name, or `loss` itself if it is one already."""
-    if isinstance(loss, Family):
+    if isinstance(loss, Loss):
         return loss
     if isinstance(loss, str) and loss in LOSSES:
         return LOSSES[loss]
     choices = ", ".join(repr(name) for name in LOSSES)
-    raise ValueError(f"The 'loss' parameter must be one of {choices}, or a Family(beta, gamma). Got {loss!r} instead.")
+    raise ValueError(
+        f"The 'loss' parameter must be one of {choices}, or a loss such as Family(beta, gamma) or Ramp(a, b). "
+        f"Got {loss!r} instead."
+    )

@@ -25,11 +25,12 @@ import numpy as np
 
 from partwise import __version__
 from partwise.features.labels import LONGEST
-from partwise.losses import Family
-from partwise.solvers import SOLVERS, Solver
+from partwise.losses import Family, Ramp, SoftRamp
+from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.whole_file import whole_file
 
 FORMAT, FORMAT_VERSION = "partwise-model", 1
+LOSS_TAGS: dict[str, Any] = {"loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp}
 
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
@@ -68,8 +69,11 @@ def to_json(value: Any, what: str) -> Any:
         return {"array": [value.dtype.str, to_json(value.tolist(), what)]}
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name  # a dtype parameter
-    if isinstance(value, Family):
-        return {"loss": [to_json(value.beta, what), to_json(value.gamma, what)]}
+    for tag, kind in LOSS_TAGS.items():
+        if isinstance(value, kind):
+            return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
+    if isinstance(value, CCCP):
+        return {"cccp": [to_json(value.solver, what), value.epochs]}
     if isinstance(value, Solver) and SOLVERS.get(value.name) is type(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"solver": [value.name, to_json(fields, what)]}
@@ -107,8 +111,10 @@ def from_json(value: Any) -> Any:
         for k, item in enumerate(items):
             array[k] = item
         return array
-    if tag == "loss":
-        return Family(*(from_json(item) for item in content))
+    if tag in LOSS_TAGS:
+        return LOSS_TAGS[tag](*(from_json(item) for item in content))
+    if tag == "cccp" and len(content) == 2:
+        return CCCP(from_json(content[0]), content[1])
     if tag == "solver" and content[0] in SOLVERS:
         return SOLVERS[content[0]](**from_json(content[1]))
     raise ValueError(f"unknown value {str(value)[:80]}")

@@ -19,7 +19,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry
-from partwise.losses import Family, add_gradient, evaluate, workspace
+from partwise.loss_kernels import add_gradient, evaluate, workspace
+from partwise.losses import Loss
 
 MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
@@ -103,7 +104,12 @@ class Value(NamedTuple):
         return self.primal - self.dual
 
 
-def losses_at(problem: Any, loss: Family, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+def is_convex(problem: Any, loss: Loss) -> bool:
+    """Whether P is convex: then it has a dual bound."""
+    return loss.is_convex and not kernels.is_partial(problem)
+
+
+def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """L_i(w) of every example. One oracle call each."""
     losses, none = np.zeros(kernels.n_examples(problem)), np.zeros(0)
 
@@ -150,7 +156,7 @@ def take(pool: list[np.ndarray], d: int) -> np.ndarray:
     return vector
 
 
-def loss_gradient(problem: Any, loss: Family, C, w, losses, n_jobs, pool) -> np.ndarray:
+def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.ndarray:
     """sum_i C_i dL_i(w), and losses[i] = L_i(w).
 
     Every chunk of examples is summed in a vector of its own and the chunks are added in their order, whichever thread was first.
@@ -181,7 +187,7 @@ def loss_gradient(problem: Any, loss: Family, C, w, losses, n_jobs, pool) -> np.
 
 
 def objective(
-    problem: Any, loss: Family, C: np.ndarray, w: np.ndarray, n_jobs: int | None = None, pool: list[np.ndarray] | None = None
+    problem: Any, loss: Loss, C: np.ndarray, w: np.ndarray, n_jobs: int | None = None, pool: list[np.ndarray] | None = None
 ) -> Value:
     """P(w) with its gradient and a dual bound, in one pass over the examples.
 
@@ -190,7 +196,7 @@ def objective(
         D(alpha) = sum_i C_i L_i(w) + w . w' - 1/2 ||w'||^2,    P(w) - D(alpha) = 1/2 ||w - w'||^2.
 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
-    loose; dual solvers know better points. For a partially labelled problem P is not convex, and there is no bound: nan.
+    loose; dual solvers know better points. Where P is not convex (`is_convex`), there is no bound: nan.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
@@ -202,7 +208,7 @@ def objective(
     norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
     w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
     primal = 0.5 * w_norm + float(C @ losses)
-    dual = math.nan if kernels.is_partial(problem) else primal - 0.5 * norm
+    dual = primal - 0.5 * norm if is_convex(problem, loss) else math.nan
     return Value(primal, dual, gradient, 0.5 * norm)
 
 

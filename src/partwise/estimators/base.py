@@ -21,9 +21,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family, get_loss
+from partwise.losses import Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
-from partwise.solvers import SOLVERS, Record, Solver, SolveResult, check, get_solver, make_task, with_average
+from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import run, size_of
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
@@ -114,28 +114,28 @@ class Structured:
         """The parameters and their values."""
         return {name: getattr(self, name) for name in self.parameter_names()}
 
-    def _check_parameters(self) -> Family:
+    def _check_parameters(self) -> Loss:
         """Check every parameter before any work is done; returns the loss."""
         for name, (fine, words) in self._checks.items():
             value = getattr(self, name)
             if not fine(value):
                 raise ValueError(f"The {name!r} parameter of {self._who} must be {words}. Got {value!r} instead.")
         loss = get_loss(self.loss)
-        if self.cost is not None and loss.gamma == 0:
+        if self.cost is not None and not loss.uses_cost:
             raise ValueError(
                 f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
                 "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
             )
         if self.solver != "auto":
-            solver = get_solver(self.solver)
-            if not solver.accepts(loss):
+            solver = get_solver(self.solver, None, loss)
+            if solver.name not in can_minimise(loss):
                 check(solver, None, loss)
             self._check_average(solver)
         n_threads(self.n_jobs)
         return loss
 
     def _check_average(self, solver: Solver) -> None:
-        if self.average is not None and not _averages(type(solver)):
+        if self.average is not None and not _averages(type(cast(Solver, getattr(solver, "solver", solver)))):
             able = ", ".join(name for name, kind in SOLVERS.items() if _averages(kind))
             raise ValueError(
                 f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its "
@@ -162,7 +162,7 @@ class Structured:
     # -- solving ------------------------------------------------------------------------------------------------------
 
     def _solve(
-        self, problem: Any, loss: Family, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
+        self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
         task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs)
@@ -194,7 +194,7 @@ class Structured:
         if saver and result.status != "interrupted":
             saver.remove()
 
-    def _advance(self, problem: Any, loss: Family, sample_weight: Any) -> None:
+    def _advance(self, problem: Any, loss: Loss, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""
         solver = get_solver("dca" if self.solver == "auto" else self.solver)
         if not isinstance(solver, OnlineSolver):
@@ -234,7 +234,7 @@ class Structured:
         }
         self._keep(result, loss)
 
-    def _keep(self, result: SolveResult, loss: Family) -> None:
+    def _keep(self, result: SolveResult, loss: Loss) -> None:
         self.weights_ = result.w
         self.result_ = dataclasses.replace(result, state=None, best=cast(Any, None))  # scratch memory is no part of the model
         self.solver_ = result.solver.name

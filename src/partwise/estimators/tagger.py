@@ -23,7 +23,7 @@ from partwise.estimators.labels import example_weights, shown
 from partwise.features.columns import Columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.labels import GivenLabels, learn_labels
-from partwise.losses import Family
+from partwise.losses import Loss
 from partwise.solvers import get_solver, with_average
 from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed
@@ -272,8 +272,8 @@ class Tagger(Decoder):
         self._learned(encoder, classes, column)
         return self
 
-    def _check_class_weight(self, loss: Family) -> None:
-        if self.class_weight is not None and loss.gamma == 0:
+    def _check_class_weight(self, loss: Loss) -> None:
+        if self.class_weight is not None and not loss.uses_cost:
             raise ValueError(
                 f"The 'class_weight' parameter of {self._who} scales the cost of a label, and the loss {loss.name!r} does not "
                 "look at costs. Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."

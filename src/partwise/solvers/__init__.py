@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family, get_loss
+from partwise.losses import Loss, get_loss
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
 from partwise.solvers.bcfw import BCFW
+from partwise.solvers.cccp import CCCP
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.lbfgs import LBFGS
@@ -22,26 +23,61 @@ from partwise.solvers.result import Record, SolveResult
 from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
 
-__all__ = ["SOLVERS", "Progress", "Record", "SolveResult", "Solver", "State", "Task", "check", "get_solver", "make_task", "solve"]
+__all__ = [
+    "CCCP",
+    "SOLVERS",
+    "Progress",
+    "Record",
+    "SolveResult",
+    "Solver",
+    "State",
+    "Task",
+    "can_minimise",
+    "check",
+    "get_solver",
+    "make_task",
+    "solve",
+]
 
 SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS, SDM, BCFW)}
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
 
-def get_solver(solver: str | Solver, problem: Any = None, loss: Family | None = None) -> Solver:
-    """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one."""
+def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None) -> Solver:
+    """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one.
+
+    Where the loss or the problem is not convex, a solver that needs it to be comes inside CCCP.
+    """
     if isinstance(solver, Solver):
-        return solver
+        return for_differences(solver, problem, loss)
     if isinstance(solver, str) and solver == "auto" and loss is not None:
-        return choose(problem, loss)
+        return for_differences(choose(problem, loss), problem, loss)
     if isinstance(solver, str) and solver in SOLVERS:
-        return SOLVERS[solver]()
+        return for_differences(SOLVERS[solver](), problem, loss)
     choices = ", ".join(repr(name) for name in ("auto", *SOLVERS))
     raise ValueError(f"The 'solver' parameter must be one of {choices}, or a Solver object. Got {solver!r} instead.")
 
 
-def choose(problem: Any, loss: Family) -> Solver:
+def for_differences(solver: Solver, problem: Any, loss: Loss | None) -> Solver:
+    """The solver itself, or CCCP with it inside where targets have to be chosen round by round.
+
+    That is so for ramp losses, and for dual methods where the truth is a set of outputs. Soft ramps have no targets: their
+    gradient is all there is.
+    """
+    if loss is None or solver.takes == "differences" or not loss.uses_target:
+        return solver
+    sets = solver.fixed_targets and problem is not None and kernels.is_partial(problem)
+    return CCCP(solver) if sets or not loss.is_convex else solver
+
+
+def can_minimise(loss: Loss) -> list[str]:
+    """Names of the solvers that take `loss`, by themselves or inside CCCP."""
+    able = {name: for_differences(make(), None, loss) for name, make in SOLVERS.items()}
+    return [name for name, s in able.items() if s.accepts(loss) and (loss.is_convex or s.takes != "convex")]
+
+
+def choose(problem: Any, loss: Loss) -> Solver:
     """What "auto" means: a method with a certificate while the problem is small enough to run it to the end, else DCA.
 
     =================  ==============================  =================================
@@ -51,7 +87,8 @@ def choose(problem: Any, loss: Family) -> Solver:
     beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
     =================  ==============================  =================================
 
-    SDM works in the dual, which a partially labelled problem has not: there it is DCA instead.
+    Ramp losses get what their convex half gets, inside CCCP. For partial labels it is DCA instead of SDM: it completes them as it
+    goes.
     """
     if not loss.is_smooth and loss.gamma == 0:
         return Perceptron()
@@ -59,7 +96,7 @@ def choose(problem: Any, loss: Family) -> Solver:
         return DCA()
     if loss.is_smooth:
         return LBFGS()
-    return DCA() if kernels.is_partial(problem) else SDM()
+    return DCA() if kernels.is_partial(problem) and loss.is_convex else SDM()
 
 
 def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None) -> Task:
@@ -79,7 +116,7 @@ def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=
 
 def solve(
     problem: Any,
-    loss: str | Family = "hinge",
+    loss: str | Loss = "hinge",
     solver: str | Solver = "auto",
     C: float = 1.0,
     *,
@@ -104,9 +141,11 @@ def solve(
     problem
         A packed problem of any structure, e.g. from `chain_problem`.
     loss : str or loss object
-        ``"perceptron" "hinge" "crf" "softmax_margin"`` or ``Family(beta, gamma)``.
+        ``"perceptron" "hinge" "crf" "softmax_margin" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or ``Family(beta, gamma)``,
+        ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``.
     solver : str or solver object
-        A name from `SOLVERS`, an object with parameters, or ``"auto"``.
+        A name from `SOLVERS`, an object with parameters, or ``"auto"``. Where the problem is not convex (ramp losses; partial
+        labels, for dual methods), it solves the convex problems of `CCCP`.
     C : float
         Weight of the losses against the regulariser.
     max_epochs : int, optional
@@ -151,7 +190,9 @@ def solve(
 
 
 def with_average(solver: Solver, average: bool | None) -> Solver:
-    """The same solver with `average` set, if it has that parameter and a choice was made."""
+    """The same solver with `average` set, if it (or the one inside) has that parameter and a choice was made."""
+    if isinstance(solver, CCCP):
+        return dataclasses.replace(solver, solver=with_average(solver.solver, average))
     if average is None or "average" not in {f.name for f in dataclasses.fields(solver)}:
         return solver
     return dataclasses.replace(solver, **{"average": average})

@@ -29,10 +29,10 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry, helper
-from partwise.losses import Workspace
+from partwise.loss_kernels import Workspace
 from partwise.objective import losses_at
 from partwise.solvers.base import State, Task
-from partwise.solvers.weights import Weights
+from partwise.solvers.weights import STEPS, SUM, Weights
 
 RECORDS, INTEGERS, PRODUCTS = range(3)
 
@@ -270,16 +270,32 @@ def start_at_targets(problem, sets, C):
 
 
 @entry
-def refresh_products(problem, sets, records, ys, values, scratch, second):
-    """Compute all products again. Scratch: `records`, `ys` and `values` for the largest S_i, and two cleared Accumulators."""
+def refresh_products(problem, sets, examples, records, ys, values, scratch, second):
+    """Compute the products of `examples` again. Scratch: the next three for the largest S_i, two cleared Accumulators."""
     head, following, start, outputs = sets.head, sets.next, sets.start, sets.outputs
-    for i in range(len(head)):
+    for i in examples:
         target = kernels.target(problem, i)
         n = gather(head, following, start, outputs, i, len(target), records, ys)
         for k in range(n):
             y = ys[k, : len(target)]
             kernels.products(problem, i, target, y, ys[:, : len(target)], k + 1, values, scratch, second)
             set_products(sets, i, records, k + 1, k, values)
+
+
+@entry
+def shift_by_targets(before, problem, examples, C, w):
+    """w += sum_i C_i (F(x_i, t_i) - F(x_i, t_i before)) over `examples`."""
+    for i in examples:
+        if C[i] > 0.0:
+            kernels.difference(problem, i, kernels.target(problem, i), kernels.target(before, i), C[i], w)
+
+
+def follow_targets(before: Any, problem: Any, examples: np.ndarray, C: np.ndarray, weights: Weights) -> None:
+    """The weights of the same multipliers against new targets; an average begins anew."""
+    shift_by_targets(before, problem, examples, C, weights.v)
+    if weights.u.size:
+        weights.u[:] = 0.0
+        weights.numbers[[SUM, STEPS]] = 0.0
 
 
 @entry

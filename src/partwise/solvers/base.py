@@ -20,9 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import LOSSES, Family
+from partwise.losses import LOSSES, Loss
 from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, objective
-from partwise.solvers.result import Best, Record, SolveResult
+from partwise.solvers.result import Best, Record, Round, SolveResult
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,13 @@ class Task:
     """What is to be minimised: (P) over one packed problem, and how examples are visited."""
 
     problem: Any
-    loss: Family
+    loss: Loss
     C: np.ndarray  #: (N,) one C_i per example
     seed: int = 0
     shuffle: bool = True
     dtype: Any = np.float64
     n_jobs: int | None = None
+    tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
 
     @property
     def n(self) -> int:
@@ -91,9 +92,10 @@ class Solver:
     needs: ClassVar[tuple[Any, ...]] = ()  #: kernels needed besides those of the loss
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
     fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
+    takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
 
-    def accepts(self, loss: Family) -> bool:
+    def accepts(self, loss: Loss) -> bool:
         """Whether this solver can minimise `loss`."""
         return True
 
@@ -117,17 +119,33 @@ class Solver:
         """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
         return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs)
 
+    def verdict(self, state: Any, value: Value, tol: float) -> str:
+        """Why `value`, just computed by `bounds`, is good enough, in words; empty if it is not, or if nobody knows."""
+        return verdict(value, tol)
 
-def check(solver: Solver, problem: Any, loss: Family) -> None:
+    def retarget(self, before: Task, task: Task, state: Any, changed: np.ndarray) -> Any:
+        """The state to go on from after the targets of the examples `changed` are no longer those in `before` (CCCP).
+
+        Solvers override it to keep what stays true; here nothing does but the weights.
+        """
+        fresh = self.init(task, self.weights(state))
+        fresh.epochs, fresh.oracle_calls = state.epochs, state.oracle_calls + fresh.oracle_calls
+        return fresh
+
+    def rounds(self, state: Any) -> list[Round]:
+        """The convex problems solved so far, for solvers that solve several (CCCP)."""
+        return []
+
+
+def check(solver: Solver, problem: Any, loss: Loss) -> None:
     """Raise unless `solver` can minimise `loss` and `problem` has the kernels both need."""
-    if not solver.accepts(loss):
-        from partwise.solvers import SOLVERS
+    if not solver.accepts(loss) or (solver.takes == "convex" and not loss.is_convex):
+        from partwise.solvers import can_minimise
 
-        able = [name for name, make in SOLVERS.items() if make().accepts(loss)]
         raise ValueError(
             f"Solver {solver.name!r} minimises {solver.accepted}, not the loss {loss.name!r} "
-            f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(able)}. "
-            f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.accepts(f))}."
+            f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(can_minimise(loss))}. "
+            f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.name in can_minimise(f))}."
         )
     if solver.fixed_targets and kernels.is_partial(problem):
         from partwise.solvers import SOLVERS
@@ -135,7 +153,8 @@ def check(solver: Solver, problem: Any, loss: Family) -> None:
         able = [name for name, make in SOLVERS.items() if make().accepts(loss) and not make.fixed_targets]
         raise ValueError(
             f"Solver {solver.name!r} works in the dual, with one target per example, but the problem is partially labelled: the "
-            f"truth of some examples is a set of outputs, and the objective is not convex. Solvers that can: {', '.join(able)}."
+            f"truth of some examples is a set of outputs, and the objective is not convex. Put it into CCCP, as `solve` does, or "
+            f"take one of: {', '.join(able)}."
         )
     basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
     kernels.require(problem, (*basic, *loss.needs), f"The loss {loss.name!r}")
@@ -200,6 +219,7 @@ def run(
     keep_state: bool = True,
 ) -> SolveResult:
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
+    task = dataclasses.replace(task, tol=tol)
     check(solver, task.problem, task.loss)
     check_sizes(task, validation, start, resume)
     check_completions(task)
@@ -231,7 +251,7 @@ def run(
             resumable = functools.partial(unfinished, solver, task, state, history, best)
             seen = record.with_access(lambda: solver.weights(state), resumable)
             asked = [c(seen) for c in callbacks]
-            if evaluated_at == state.epochs and (why := verdict(last, tol)):
+            if evaluated_at == state.epochs and (why := solver.verdict(state, last, tol)):
                 status, message = "converged", why
                 break
             if progress.loss == 0.0 and math.isnan(progress.estimate):
@@ -250,6 +270,7 @@ def run(
         message += f", the tolerance {tol:g} was not reached"
     if status == "max_epochs" and best is not None:
         message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
+    rounds = solver.rounds(state)  # before `finish` takes the state apart
     if best is not None:
         w = best.weights
     elif keep_state or evaluate not in ("primal", "never"):
@@ -268,7 +289,7 @@ def run(
             elif best is None:
                 last = solver.bounds(task, state)
                 w = solver.weights(state)  # bounds may have found which of its iterates is best
-                if why := verdict(last, tol):
+                if why := solver.verdict(state, last, tol):
                     status, message = "converged", why
             else:
                 last = objective(task.problem, task.loss, task.C, w, task.n_jobs)
@@ -287,6 +308,7 @@ def run(
         solver=solver,
         loss=task.loss,
         size=size_of(task.problem),
+        rounds=rounds,
         state=state if keep_state else None,
         best=best,
     )

@@ -38,7 +38,8 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry, helper
-from partwise.losses import Family, score_augmented
+from partwise.loss_kernels import Maximum, score_augmented
+from partwise.losses import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
     PRODUCTS,
@@ -46,6 +47,7 @@ from partwise.solvers.active import (
     certified_dual,
     drop_inactive,
     find,
+    follow_targets,
     insert,
     output_of,
     primal_value,
@@ -137,8 +139,8 @@ class BCFW(Solver):
     fixed_targets = True
     average: bool = True
 
-    def accepts(self, loss: Family) -> bool:
-        return not loss.is_smooth
+    def accepts(self, loss: Loss) -> bool:
+        return isinstance(loss.kernel, Maximum)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> BCFWState:
         found = SDM().init(task, start)  # a start only offers outputs: see there
@@ -161,6 +163,12 @@ class BCFW(Solver):
         state.epochs += 1
         w = state.weights.v
         return Progress(loss, gap, loss + 0.5 * float(w @ w))
+
+    def retarget(self, before: Task, task: Task, state: BCFWState, changed: np.ndarray) -> BCFWState:
+        """The multipliers stay and stay feasible; w follows the targets, the average begins anew."""
+        follow_targets(before.problem, task.problem, changed, task.C, state.weights)
+        state.steps, state.last_is_better = 0, False
+        return state
 
     def weights(self, state: BCFWState) -> np.ndarray:
         return averaged(state.weights) if self.average and not state.last_is_better else current(state.weights)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from partwise.accumulator import Accumulator
-from partwise.losses import Workspace
+from partwise.loss_kernels import Workspace
 from partwise.solvers.base import Solver, Task, size_of, unfinished
 from partwise.solvers.result import Best, Record, SolveResult
 
@@ -126,7 +126,8 @@ def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]
             tensors[name] = np.array(value, np.int64)
         elif members := members_of(value):
             for field, item in members.items():
-                put(f"{name}.{field}", item)
+                if not is_scratch(item):
+                    put(f"{name}.{field}", item)
         elif value is not None:
             raise TypeError(f"A checkpoint cannot hold {name}, a {type(value).__name__}.")
 
@@ -148,6 +149,8 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     numbers = {name: _number(text) for name, text in header["numbers"].items()}
 
     def take(name: str, like: Any) -> Any:
+        if is_scratch(like):
+            return like
         if name in tensors:
             return tensors[name].tolist() if isinstance(like, list) else np.array(tensors[name])
         if name in numbers:

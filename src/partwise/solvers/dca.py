@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry
-from partwise.losses import add_gradient, evaluate
+from partwise.loss_kernels import add_gradient, evaluate
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 
@@ -54,6 +54,7 @@ class DCA(OnlineSolver):
 
     name = "dca"
     default_epochs = 20
+    takes = "gradients"
 
     average_power: float = 2.0  # as published it is 0; on held-out parts of CoNLL-2000, 2 gets as far in half the epochs
 

@@ -41,8 +41,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry
-from partwise.losses import Family
-from partwise.objective import BLOCK, Value, in_threads, objective, spans
+from partwise.losses import Loss
+from partwise.objective import BLOCK, Value, in_threads, is_convex, objective, spans
 from partwise.solvers.base import Progress, Solver, State, Task
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2
@@ -280,6 +280,7 @@ class LBFGS(Solver):
     default_epochs = 500
     accepted = "smooth losses (finite beta)"
     free_bounds = True
+    takes = "gradients"
 
     memory: int = 6
     max_evaluations: int = 20
@@ -290,7 +291,7 @@ class LBFGS(Solver):
             if not isinstance(value, int | np.integer) or value < 1:
                 raise ValueError(f"The {name!r} parameter of LBFGS must be an int in the range [1, inf). Got {value!r} instead.")
 
-    def accepts(self, loss: Family) -> bool:
+    def accepts(self, loss: Loss) -> bool:
         return loss.is_smooth
 
     def init(self, task: Task, start: np.ndarray | None = None) -> LBFGSState:
@@ -306,8 +307,13 @@ class LBFGS(Solver):
         """Value at the current point, known already; the gradient is the state's own, which the next epoch will overwrite."""
         if state.gradient is None:
             self.evaluate_start(task, state)
-        dual = math.nan if kernels.is_partial(task.problem) else state.primal - state.residual
+        dual = state.primal - state.residual if is_convex(task.problem, task.loss) else math.nan
         return Value(state.primal, dual, state.gradient, state.residual)
+
+    def retarget(self, before: Task, task: Task, state: LBFGSState, changed: np.ndarray) -> LBFGSState:
+        """The curvature that was seen is that of the convex half, which stays; the gradient does not."""
+        state.gradient, state.exhausted = None, False
+        return state
 
     def evaluate_start(self, task: Task, state: LBFGSState) -> None:
         """Value and gradient at the weights to start from."""

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry
-from partwise.losses import score_augmented
+from partwise.loss_kernels import score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import compact
-from partwise.losses import Workspace, workspace
+from partwise.loss_kernels import Workspace, workspace
 from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.weights import Weights, averaged, current, make_weights
+from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights
 
 
 @dataclass
@@ -67,6 +67,13 @@ class OnlineSolver(Solver):
             state.oracle_calls += len(order)
         state.epochs += 1
         return Progress(loss)
+
+    def retarget(self, before: Task, task: Task, state: Any, changed: np.ndarray) -> Any:
+        """Weights and learning rates go on; the average begins anew, without the iterates of another problem."""
+        if self.average:
+            state.weights.u[:] = 0.0
+            state.weights.numbers[[SUM, STEPS]] = 0.0
+        return state
 
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)

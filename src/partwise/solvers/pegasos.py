@@ -14,10 +14,9 @@ are not negative. Hence
 
     r^2 = P(0) = sum_i C_i L_i(0)
 
-holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and
-w* = 0, a ball of no use: there is no projection then. For a partially labelled problem, which is not convex, P(0) >= P(w*) alone
-gives r^2 = 2 P(0).) Projection tames the first steps, which are as long as N C ||dL||;
-Mančev (2015) found the variant without it at least as good in the end.
+holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and w* =
+0, a ball of no use: there is no projection then. Where P is not convex, P(0) >= P(w*) alone gives r^2 = 2 P(0).) Projection
+tames the first steps, which are as long as N C ||dL||; Mančev (2015) found the variant without it at least as good in the end.
 
 The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w
 itself is a dual point (mass C_i per example; what projections took away lies on the target): with q_s the output, or the
@@ -47,11 +46,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partwise import kernels
 from partwise.accumulator import dot, squared_norm
 from partwise.compilation import entry
-from partwise.losses import add_gradient, evaluate
-from partwise.objective import losses_at
+from partwise.loss_kernels import add_gradient, evaluate
+from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
 from partwise.solvers.sgd import StochasticSolver, StochasticState
 from partwise.solvers.weights import NORM, SCALE, add, current, enter, shrink
@@ -114,13 +112,13 @@ class Pegasos(StochasticSolver):
     project: bool = True
 
     def init(self, task, start=None):
-        partial = kernels.is_partial(task.problem)
-        state = PegasosState(**vars(super().init(task, start)), is_dual=not partial)
+        convex = is_convex(task.problem, task.loss)
+        state = PegasosState(**vars(super().init(task, start)), is_dual=convex)
         if start is not None and np.any(start):
             state.steps, state.is_dual = np.count_nonzero(task.C), False
         if self.project:
             losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
-            state.radius = math.sqrt(max(float(task.C @ losses), 0.0) * (2.0 if partial else 1.0))
+            state.radius = math.sqrt(max(float(task.C @ losses), 0.0) * (1.0 if convex else 2.0))
             state.oracle_calls += task.n
         return state
 
@@ -141,6 +139,16 @@ class Pegasos(StochasticSolver):
         if state.is_dual and state.steps == state.epochs * np.count_nonzero(task.C):
             state.best_dual = max(state.best_dual, float(state.dual[0]) - 0.5 * norm)
         return Progress(loss, 0.5 * norm + loss - state.best_dual)
+
+    def retarget(self, before, task, state, changed):
+        state = super().retarget(before, task, state, changed)
+        # the steps of earlier rounds were taken against other targets: w is no dual point of this problem
+        state.is_dual, state.best_dual = False, -math.inf
+        if self.project:
+            losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
+            state.radius = math.sqrt(max(float(task.C @ losses), 0.0))
+            state.oracle_calls += task.n
+        return state
 
     def bounds(self, task, state):
         value = super().bounds(task, state)

@@ -77,6 +77,23 @@ class Best(NamedTuple):
     epoch: int
 
 
+class Round(NamedTuple):
+    """One convex problem of a non-convex solver (CCCP), at the end of its round."""
+
+    epochs: int  #: epochs done since the start
+    objective: float  #: of the non-convex problem at the best weights so far: it never rises
+    changed: int  #: examples that get another target in the next round
+    refused: int  #: examples whose next target is not their truth
+    primal: float  #: of the convex problem
+    dual: float  #: its lower bound; nan where the solver inside has none
+    tolerance: float  #: relative gap that the round was asked for
+
+    @property
+    def gap(self) -> float:
+        """primal - dual of the convex problem."""
+        return self.primal - self.dual
+
+
 @dataclass(frozen=True)
 class SolveResult:
     """Weights and how good they are.
@@ -98,6 +115,8 @@ class SolveResult:
         What was run, with all parameters.
     size
         Examples, weights and parts of the problem.
+    rounds : list of Round
+        The convex problems that were solved in turn, where the loss is not convex (CCCP).
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     best : Best or None
@@ -117,6 +136,7 @@ class SolveResult:
     solver: Any
     loss: Any
     size: tuple[int, int, int] = (0, 0, 0)
+    rounds: list[Round] = field(default_factory=list, repr=False)
     cpu_seconds: float = math.nan
     state: Any = field(default=None, repr=False)
     best: Best | None = field(default=None, repr=False)

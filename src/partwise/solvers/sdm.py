@@ -47,7 +47,8 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
-from partwise.losses import Family, evaluate, score_augmented, workspace
+from partwise.loss_kernels import Maximum, evaluate, score_augmented, workspace
+from partwise.losses import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
     DualState,
@@ -55,6 +56,7 @@ from partwise.solvers.active import (
     certified_dual,
     drop_inactive,
     find,
+    follow_targets,
     gather,
     insert,
     primal_value,
@@ -289,8 +291,8 @@ class SDM(Solver):
     cached_passes: int = 10
     average: bool = False
 
-    def accepts(self, loss: Family) -> bool:
-        return not loss.is_smooth
+    def accepts(self, loss: Loss) -> bool:
+        return isinstance(loss.kernel, Maximum)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> SDMState:
         n, problem = task.n, task.problem
@@ -357,12 +359,14 @@ class SDM(Solver):
                     return
             order = order[busy]
 
-    def retarget(self, task: Task, state: SDMState) -> None:
-        """Go on after the targets of the task's problem have changed (CCCP): the multipliers stay, w and the products follow."""
-        block = self.block(state)
-        refresh_products(task.problem, state.sets, block.records, block.ys, block.change, state.work.gradient, state.second)
-        state.weights.v[:] = weights_of(task.problem, state.sets)
-        state.rest[:], state.calm[:] = 0, 0
+    def retarget(self, before: Task, task: Task, state: SDMState, changed: np.ndarray) -> SDMState:
+        """The multipliers stay and stay feasible; w and the products of the outputs follow the targets (Mancev's w = u - v)."""
+        block, sets = self.block(state), state.sets
+        scratch = (block.records, block.ys, block.change, state.work.gradient, state.second)
+        refresh_products(task.problem, sets, changed, *scratch)
+        follow_targets(before.problem, task.problem, changed, task.C, state.weights)
+        state.rest[:], state.calm[:], state.seen = 0, 0, 0.0
+        return state
 
     def weights(self, state: SDMState) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from partwise.compilation import entry
-from partwise.losses import add_gradient, evaluate
+from partwise.loss_kernels import add_gradient, evaluate
 from partwise.solvers.base import SLICE, Task
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import SCALE, add, averaged, enter, make_weights, shrink
@@ -76,6 +76,8 @@ class StochasticState(OnlineState):
 @dataclass(frozen=True)
 class StochasticSolver(OnlineSolver):
     """What SGD and Pegasos have in common: the plain average forgets bad beginnings only like log(t) / t, a power like 1 / t."""
+
+    takes = "gradients"
 
     average_power: float = 2.0
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family
+from partwise.losses import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.base import Progress, Solver, Task
 from partwise.solvers.dca import DCA
@@ -64,7 +64,7 @@ class Streamed(Solver):
         """Those of the solver."""
         return self.solver.default_epochs
 
-    def accepts(self, loss: Family) -> bool:
+    def accepts(self, loss: Loss) -> bool:
         return self.solver.accepts(loss)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:

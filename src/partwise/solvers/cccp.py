@@ -1,0 +1,274 @@
+"""CCCP: the concave-convex procedure, for ramp losses, hidden parts and partial labels, with any convex solver inside.
+
+Problem: ``min_w J(w) = 1/2 ||w||^2 + sum_i C_i (convex_i(w) - max_{y in G_i} [s(y) - b l_i(y)])``, where convex_i is a member of
+the family L(beta, gamma) without its target. The choice of G_i and b is that of the loss and the labels:
+
+    ramp(a, b)                      G_i = all outputs           target: the cost-diminished best (Mancev b = 1, Do b = 0)
+    partial labels, hidden parts    G_i = what the labels allow, b = 0    target: the best completion (Yu and Joachims 2009)
+
+The second half is concave. Its tangent at the current w is w . F(x_i, t_i), t_i being the maximiser, so what is left is the
+convex problem (P) with that target, and it bounds J from above:
+
+    t_i = the truth for all i  (or the maximisers at weights to start from)
+    repeat                                                                            a round
+        w   <- argmin_w 1/2 ||w||^2 + sum_i C_i L_i(w; t_i),  from where the last round ended, by the solver inside
+        t_i <- argmax_{y in G_i} s(y) - b l_i(y)  for all i
+    until no target changes, or J falls by less than the tolerance
+
+J(w_new) <= bound(w_new) <= bound(w_old) = J(w_old): J never rises, if the solver inside gets below where it started. As
+solvers are stopped before the optimum, that is checked: weights that raise J are not taken, and the round goes on with a tighter
+tolerance. With the truth for first targets, the first round minimises the convex loss, the hinge for ramp(1, .).
+
+A warm start is exact in the dual: multipliers stay feasible, only w follows, w += C_i (F(x_i, t_new) - F(x_i, t_old)). With SDM
+inside this is Algorithm 1 of Mancev (2015), whose line 10 subtracts the old v again in each round; w must be u - v.
+
+Rounds end early at first: a relative duality gap of `FIRST`, then a third of that each, down to the tolerance of the run. Solvers
+without a certificate get a number of epochs.
+
+Cost of a round: that of the solver inside, and a pass of two oracle calls per example (one for partial labels) for J and the new
+targets. Memory: that of the solver inside, the targets, and the best w.
+
+References
+----------
+A. L. Yuille, A. Rangarajan (2003). The concave-convex procedure. Neural Computation 15.
+C. B. Do, Q. Le, C. H. Teo, O. Chapelle, A. Smola (2008). Tighter bounds for structured estimation. NIPS.
+C.-N. Yu, T. Joachims (2009). Learning structural SVMs with latent variables. ICML.
+D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.compilation import entry
+from partwise.loss_kernels import evaluate, workspace
+from partwise.losses import Loss
+from partwise.objective import Value, chunks, in_threads
+from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.dca import DCA
+from partwise.solvers.result import Round
+from partwise.solvers.sdm import SDM
+
+FIRST = 0.03  # relative gap at which the first round ends: the targets it leads to hardly depend on the rest
+TIGHTER = 1.0 / 3.0  # of the tolerance, from round to round
+LONGEST = 50  # epochs of a round of a solver with a certificate, whatever its gap
+SHORT = 5  # epochs of a round of a solver without one
+PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate is done
+
+
+@entry
+def target_pass(problem, loss, first, last, w, work, starts, losses, targets, costs):
+    """losses[i] = L_i(w), the maximiser of its concave half into `targets`, and its cost, for first <= i < last."""
+    for i in range(first, last):
+        losses[i] = evaluate(loss, problem, i, w, 1.0, work)
+        target = targets[starts[i] : starts[i + 1]]
+        target[:] = work.t[: len(target)]
+        costs[i] = kernels.cost(problem, i, target)
+
+
+@entry
+def different(starts, some, others, changed):
+    """changed[i]: whether example i has another output in `others` than in `some`."""
+    for i in range(len(changed)):
+        changed[i] = False
+        for k in range(starts[i], starts[i + 1]):
+            if some[k] != others[k]:
+                changed[i] = True
+
+
+class View(NamedTuple):
+    """What weights make of the problem: the objective, and the targets they would choose."""
+
+    objective: float
+    targets: np.ndarray  #: outputs end to end
+    refused: int  #: targets that differ from the truth
+
+
+@dataclass
+class CCCPState(State):
+    """The state of the solver inside, the targets of its problem, and the best weights so far."""
+
+    inside: Any = None
+    targets: np.ndarray | None = None
+    starts: np.ndarray | None = None  #: offsets of the targets
+    best: np.ndarray | None = None
+    objective: float = math.inf  #: J(best)
+    tolerance: float = FIRST
+    begun: int = 0  #: epochs before this round
+    idle: int = 0  #: rounds in a row that lowered J by less than the tolerance
+    looks: int = 0  #: oracle calls for objectives and targets
+    record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
+    done: bool = False
+    at_best: bool = False  #: whether `best` is better than where the solver inside is
+
+
+@dataclass(frozen=True)
+class CCCP(Solver):
+    """The concave-convex procedure around a convex solver (see the module); an epoch is one of the solver inside.
+
+    Parameters
+    ----------
+    solver : Solver
+        Of the convex problems. `solve` puts a solver into CCCP by itself where the loss is not convex.
+    epochs : int, optional
+        Of each round (Mancev's T). None: until the gap of the round is below its tolerance, which is `tol` in the end.
+    """
+
+    takes = "differences"
+
+    solver: Solver = field(default_factory=SDM)
+    epochs: int | None = None
+
+    def __post_init__(self):
+        if not isinstance(self.solver, Solver) or isinstance(self.solver, CCCP) or self.solver.takes == "differences":
+            raise ValueError(f"The 'solver' parameter of CCCP must be a solver of convex problems. Got {self.solver!r} instead.")
+        if self.epochs is not None and (not isinstance(self.epochs, int | np.integer) or self.epochs < 1):
+            raise ValueError(f"The 'epochs' parameter of CCCP must be an int in [1, inf) or None. Got {self.epochs!r} instead.")
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the solver, as its users know it: for a loss that is not convex, it cannot mean anything else."""
+        return self.solver.name
+
+    @property
+    def accepted(self) -> str:  # type: ignore[override]
+        """In words: what it minimises is up to the solver inside."""
+        return f"{self.solver.accepted}, and ramp losses with such a convex half"
+
+    @property
+    def default_epochs(self) -> int:  # type: ignore[override]
+        """Those of the solver inside, but enough for a few rounds."""
+        return max(self.solver.default_epochs, 4 * (self.epochs or SHORT))
+
+    @property
+    def needs(self) -> tuple[Any, ...]:  # type: ignore[override]
+        """Kernels that the solver inside needs."""
+        return self.solver.needs
+
+    @property
+    def certified(self) -> bool:
+        """Whether the solver inside can tell how far it is from the optimum of its problem."""
+        return self.solver.fixed_targets or self.solver.free_bounds
+
+    def accepts(self, loss: Loss) -> bool:
+        return loss.uses_target and self.solver.accepts(loss.convex)
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> CCCPState:
+        starts, _ = kernels.sizes(task.problem)
+        state = CCCPState(starts=starts)
+        if start is None and kernels.is_partial(task.problem):
+            start = first_guess(task)  # at w = 0 all completions tie, and the first of them means nothing
+        else:
+            state.best = None if start is None else np.array(start, task.dtype)
+        w = np.zeros(kernels.n_weights(task.problem), task.dtype) if start is None else start
+        view = self.look(task, state, np.asarray(w, task.dtype))
+        state.targets = view.targets
+        if state.best is not None:
+            state.objective = view.objective
+        state.inside = self.solver.init(self.convex(task, state.targets), start)
+        return state
+
+    def convex(self, task: Task, targets: np.ndarray) -> Task:
+        """The convex problem with these targets."""
+        return dataclasses.replace(task, problem=kernels.with_targets(task.problem, targets), loss=task.loss.convex)
+
+    def look(self, task: Task, state: CCCPState, w: np.ndarray) -> View:
+        """J(w) and the targets that w chooses: one pass over the examples, in threads."""
+        n, starts = task.n, state.starts
+        losses, costs, targets = np.zeros(n), np.zeros(n), np.zeros(starts[-1], np.int32)
+
+        def run(chunk):
+            work = workspace(task.problem, w.dtype)
+            target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
+
+        in_threads(run, chunks(task.problem), task.n_jobs)
+        state.looks += n
+        w = w.astype(np.float64, copy=False)
+        return View(0.5 * float(w @ w) + float(task.C @ losses), targets, int(np.count_nonzero(costs[task.C > 0])))
+
+    def epoch(self, task: Task, state: CCCPState) -> Progress:
+        problem = self.convex(task, state.targets)
+        progress = self.solver.epoch(problem, state.inside)
+        state.epochs, state.at_best, state.done = state.inside.epochs, False, False
+        scale = max(abs(progress.loss), progress.primal)
+        in_round = state.epochs - state.begun
+        if self.epochs is not None:
+            over, value = in_round >= self.epochs, None
+        elif not self.certified:
+            over, value = in_round >= SHORT, None
+        else:
+            tolerance = max(state.tolerance, task.tol) if task.tol > 0 else state.tolerance
+            over, value = in_round >= LONGEST, None
+            if over or progress.estimate <= tolerance * scale:
+                value = self.solver.bounds(problem, state.inside)
+                over = over or value.gap <= tolerance * abs(value.primal)
+        if over:
+            self.finish_round(task, state, problem, value or self.solver.bounds(problem, state.inside))
+        state.oracle_calls = state.inside.oracle_calls + state.looks
+        if state.done:
+            return Progress(progress.loss, 0.0, progress.primal)
+        return Progress(progress.loss, max(progress.estimate, scale) if self.certified else math.inf, progress.primal)
+
+    def finish_round(self, task: Task, state: CCCPState, problem: Task, value: Value) -> None:
+        """Take the weights if J is lower, and choose the next targets."""
+        w = self.solver.weights(state.inside)
+        view = self.look(task, state, w)
+        changed = np.zeros(task.n, np.bool_)
+        different(state.starts, state.targets, view.targets, changed)
+        changed &= task.C > 0
+        fall = state.objective - view.objective
+        solved = not self.certified or value.gap <= task.tol * abs(value.primal)
+        state.idle = state.idle + 1 if fall <= task.tol * abs(view.objective) else 0
+        if fall > 0:
+            state.best, state.objective = w, view.objective
+        state.at_best = True
+        numbers = (state.objective, changed.sum(), view.refused, value.primal, value.dual, state.tolerance)
+        state.record = np.vstack([state.record, [state.epochs, *numbers]])
+        enough = (state.idle > 0 or not changed.any()) if self.certified else state.idle >= PATIENCE
+        state.done = task.tol > 0 and solved and enough
+        state.begun = state.epochs
+        state.tolerance *= TIGHTER
+        if fall > 0 or not self.certified:
+            after = self.convex(task, view.targets)
+            state.targets = view.targets
+            state.inside = self.solver.retarget(problem, after, state.inside, np.flatnonzero(changed))
+
+    def weights(self, state: CCCPState) -> np.ndarray:
+        if state.at_best and state.best is not None:
+            return state.best.copy()
+        return self.solver.weights(state.inside)
+
+    def bounds(self, task: Task, state: CCCPState) -> Value:
+        """J at the weights; they are the best so far where the solver inside has not got below them."""
+        if not state.at_best:
+            w = self.solver.weights(state.inside)
+            value = self.look(task, state, w).objective
+            state.at_best = value >= state.objective
+            if not state.at_best:
+                return Value(value, math.nan, np.zeros(0))
+        return Value(state.objective, math.nan, np.zeros(0))
+
+    def verdict(self, state: CCCPState, value: Value, tol: float) -> str:
+        if not state.done or not state.at_best:
+            return ""
+        last, which = self.rounds(state)[-1], f"round {len(state.record)}"
+        fall = f"{which} lowered the objective by less than {tol:g} of it"
+        words = fall if last.changed else f"no target changes after {which}"
+        return words + (f", relative duality gap {last.gap / max(last.primal, 1e-300):.2g}" if self.certified else "")
+
+    def rounds(self, state: CCCPState) -> list[Round]:
+        return [Round(int(e), j, int(c), int(r), p, d, t) for e, j, c, r, p, d, t in state.record.tolist()]
+
+
+def first_guess(task: Task) -> np.ndarray:
+    """Weights to choose first completions by: an epoch of DCA, which completes as it goes."""
+    solver, task = DCA(), dataclasses.replace(task, loss=task.loss.convex)
+    state = solver.init(task)
+    solver.epoch(task, state)
+    return solver.weights(state)
