@@ -14,18 +14,19 @@ from partwise.compilation import helper
 
 
 class BudgetProblem(NamedTuple):
-    """x[i, j] are the features of item j of example i; gold[i, j] says whether it is chosen."""
+    """x[i, j] are the features of item j of example i; gold[i, j] says whether it is chosen; targets[i, j] as margins see it."""
 
     x: np.ndarray
     gold: np.ndarray
     budget: int
+    targets: np.ndarray
 
 
 class PlainBudget:
     """The same in plain Python: never compiled."""
 
-    def __init__(self, x, gold, budget):
-        self.x, self.gold, self.budget = x, gold, budget
+    def __init__(self, x, gold, budget, targets):
+        self.x, self.gold, self.budget, self.targets = x, gold, budget, targets
 
 
 STRUCTURES = (BudgetProblem, PlainBudget)
@@ -53,7 +54,12 @@ def length(problem, i):
 
 @kernels.target.implements(*STRUCTURES)
 def target(problem, i):
-    return problem.gold[i]
+    return problem.targets[i]
+
+
+@kernels.with_targets.implements(*STRUCTURES)
+def with_targets(problem, targets):
+    return type(problem)(problem.x, problem.gold, problem.budget, targets.reshape(problem.gold.shape))
 
 
 @kernels.score.implements(*STRUCTURES)
@@ -185,4 +191,4 @@ def make_budget(n=20, items=3, features=4, budget=2, seed=0, structure=BudgetPro
         scores = x[i] @ rule + 0.5 * rng.normal(size=items)
         for j in np.argsort(-scores)[:budget]:
             gold[i, j] = scores[j] > 0
-    return structure(x, gold, budget)
+    return structure(x, gold, budget, gold)

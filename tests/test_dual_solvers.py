@@ -311,7 +311,7 @@ def test_retarget_keeps_the_multipliers():
     result = solve(before, "hinge", "sdm", C=0.7, tol=1e-7, max_epochs=1000)
     state, task, C = result.state, Task(after, get_loss("hinge"), np.full(12, 0.7)), np.full(12, 0.7)
     duals = duals_of(before, state.sets)
-    SDM().retarget(task, state)
+    SDM().retarget(Task(before, task.loss, C), task, state, np.flatnonzero(before.targets != after.targets))
     assert duals_of(after, state.sets) == duals
     check_state(after, C, state)
     check_products(after, state.sets)

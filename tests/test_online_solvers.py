@@ -386,7 +386,9 @@ def test_refused_losses_name_who_can():
     ):
         solve(problem, "hinge", "perceptron")
     for name in ("mira", "kbest_mira"):
-        with pytest.raises(ValueError, match=rf"'{name}' minimises the losses with beta = inf, not the loss 'crf'.*sgd.*pegasos"):
+        with pytest.raises(
+            ValueError, match=rf"'{name}' minimises max-margin losses L\(inf, gamma\), not the loss 'crf'.*sgd.*pegasos"
+        ):
             solve(problem, "crf", name)
     assert {"perceptron", "mira", "kbest_mira", "sgd", "pegasos"} <= set(SOLVERS)
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from partwise.estimators import Classifier, SequenceLabeler
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
-    from partwise.losses import LOSSES, Family, Ramp, SoftRamp
+    from partwise.losses import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
@@ -35,6 +35,8 @@ _HOME = {
     "TemplateEncoder": "features.encoder",
     "Family": "losses",
     "Ramp": "losses",
+    "Rescaled": "losses",
+    "RescaledRamp": "losses",
     "SoftRamp": "losses",
     "CCCP": "solvers",
     "LOSSES": "losses",
@@ -66,6 +68,8 @@ __all__ = [
     "MulticlassProblem",
     "Ramp",
     "Record",
+    "Rescaled",
+    "RescaledRamp",
     "SequenceLabeler",
     "SolveResult",
     "SoftRamp",

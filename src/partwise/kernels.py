@@ -11,7 +11,8 @@ is l(y) = p . z(y) against the gold output, and margins are measured against the
 
 A structure must implement ``n_examples n_weights n_parts length target score value_of cost add_features`` and the oracles it
 has: ``best`` (perceptron, hinge), ``expected`` with ``indicate`` and ``add_parts`` (crf and every finite beta), ``kbest``
-(k-best MIRA), ``add_cost`` (any loss that knows the cost). The rest have defaults; a structure overrides them to be faster.
+(k-best MIRA), ``add_cost`` (any loss that knows the cost), ``best_at_costs`` with ``n_costs`` and ``truth`` (losses that rescale
+the margin by the cost). The rest have defaults; a structure overrides them to be faster.
 
 Where the truth of an example is not one output but a set of acceptable ones (partial labels, hidden parts, several right
 answers), the structure says so with the decorator `partially_labelled` and the kernel ``restrict``; ``complete`` and
@@ -106,6 +107,34 @@ def expected(problem, i, theta, parts):
 
 
 @kernel
+def n_costs(problem, i):
+    """How many outputs `best_at_costs` writes at most for example i."""
+
+
+@kernel
+def best_at_costs(problem, i, theta, ys, values, costs):
+    """Write outputs that include, for every attainable cost, a best one of that cost; returns how many there are.
+
+    They go into the rows of ys, their scores and their costs into `values` and `costs`, in any order. What maximises any function
+    of score and cost that does not fall with the score is among them: that is all that rescaled losses ask for.
+    """
+
+
+@kernel(default=True)
+def check_costs(problem):
+    """Raise a ValueError if `best_at_costs` cannot work with the costs of this problem. Called from Python only."""
+
+
+@kernel
+def max_marginals(problem, i, theta, nodes):
+    """nodes[t * width + c] = the highest score of an output that has label c at position t; -inf if there is none.
+
+    The twin of node marginals in the semiring (max, +), for structures whose first parts are their nodes: ``length * width`` of
+    them. The difference of two is what a label at a position costs against another, all else at its best.
+    """
+
+
+@kernel
 def outputs(problem, i):
     """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""
 
@@ -119,6 +148,11 @@ def entropy(log_partition: float, theta: np.ndarray, parts: np.ndarray) -> float
 # ---------------------------------------------------------------------------------------------------------------------
 # Acceptable outputs: what is known of the truth
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def truth(problem, i, y):
+    """Write the gold output of example i into y, whatever its target. Never called for an example that was not `is_labelled`."""
 
 
 @kernel(default=True)
@@ -208,9 +242,19 @@ def partially_labelled(structure: type) -> type:
 def with_targets(problem, targets):
     """The same problem and cost with margins measured against `targets` (outputs end to end), one for each example: convex again.
 
-    Called from Python only. Choosing targets and solving for them in turn is CCCP.
+    Called from Python only. Choosing targets and solving for them in turn is CCCP. The default replaces the field ``targets``.
     """
+    if "targets" not in getattr(problem, "_fields", ()):
+        raise TypeError(
+            f"CCCP (ramp losses, partial labels) needs the kernel 'with_targets', and {type(problem).__name__} has no field "
+            "'targets' that it could replace. Write one with @with_targets.implements."
+        )
     return problem._replace(targets=targets)
+
+
+@kernel
+def take(problem, which):
+    """The examples numbered `which`, as a problem of their own. Called from Python only."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -140,7 +140,7 @@ def refer(problem, i, w, scale, b, theta, diminished, t, second):
     """Part scores of scale * w into `theta`, argmax_y s(y) - b l(y) into `t`; returns its value.
 
     A tie goes to the truth, so that t differs from it only where the model is sure: then at w = 0 every ramp loss has the
-    subgradient of its convex half. `second` is an output to work in.
+    subgradient of its convex half. A truth that is forbidden is never believed. `second` is an output to work in.
     """
     kernels.score(problem, i, w, theta)
     if scale != 1.0:
@@ -150,7 +150,7 @@ def refer(problem, i, w, scale, b, theta, diminished, t, second):
     if b != 0.0:
         kernels.add_cost(problem, i, -b, diminished)
     value = float(kernels.best(problem, i, diminished, second))
-    if value > truth + TIE * (1.0 + abs(truth)):
+    if truth == -np.inf or value > truth + TIE * (1.0 + abs(truth)):
         t[:] = second
         return value
     return truth

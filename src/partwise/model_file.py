@@ -25,12 +25,14 @@ import numpy as np
 
 from partwise import __version__
 from partwise.features.labels import LONGEST
-from partwise.losses import Family, Ramp, SoftRamp
+from partwise.losses import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
 from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.whole_file import whole_file
 
 FORMAT, FORMAT_VERSION = "partwise-model", 1
-LOSS_TAGS: dict[str, Any] = {"loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp}
+LOSS_TAGS: dict[str, Any] = {
+    "loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp, "rescaled": Rescaled, "rescaled_ramp": RescaledRamp
+}  # fmt: skip
 
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
@@ -70,7 +72,7 @@ def to_json(value: Any, what: str) -> Any:
     if isinstance(value, np.dtype) or (isinstance(value, type) and issubclass(value, np.generic)):
         return np.dtype(value).name  # a dtype parameter
     for tag, kind in LOSS_TAGS.items():
-        if isinstance(value, kind):
+        if type(value) is kind:
             return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
     if isinstance(value, CCCP):
         return {"cccp": [to_json(value.solver, what), value.epochs]}

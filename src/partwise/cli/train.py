@@ -19,7 +19,8 @@ from partwise.cli.progress import Progress, draw_history, write_history
 
 train = typer.Typer(help="Train a model.", no_args_is_help=True)
 
-SMOOTH = ("crf", "softmax_margin")
+SMOOTH = ("crf", "softmax_margin", "soft_ramp")
+STEADY = ("ramp", "ramp_do", "slack")  # losses for which the quick online solver is too rash: it learns wrong labels by heart
 CERTIFIED = ("sdm", "lbfgs", "bcfw", "pegasos")  # the duality gap costs them little
 
 
@@ -47,12 +48,24 @@ class Settings:
         smooth = self.loss in SMOOTH
         if self.C is None:
             self.C = 1.0 if smooth else 0.05
-        if self.solver == "auto":  # quick where a model is good long before the optimum; for probabilities, the optimum
-            self.solver = "perceptron" if self.loss == "perceptron" else "lbfgs" if smooth and not self.streamed else "dca"
+        if self.solver == "auto":
+            self.solver = self.quick_solver(smooth)
         if self.max_epochs is None and self.solver in ("dca", "mira", "perceptron"):
             self.max_epochs = 10
+        elif self.max_epochs is None and self.solver == "pegasos":
+            self.max_epochs = 20
         if self.patience is None:  # an epoch of a batch solver is a small step
             self.patience = 20 if self.solver in CERTIFIED else 5
+
+    def quick_solver(self, smooth: bool) -> str:
+        """Quick where a model is good long before the optimum; for probabilities, the optimum."""
+        if self.loss == "perceptron":
+            return "perceptron"
+        if self.streamed:
+            return "dca"
+        if self.loss == "ramp_2":
+            return "perceptron"
+        return "lbfgs" if smooth else "pegasos" if self.loss in STEADY else "dca"
 
     def parameters(self) -> dict[str, Any]:
         """For an estimator."""

@@ -17,6 +17,7 @@ from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.mira import MIRA
+from partwise.solvers.nrbm import NRBM
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.perceptron import Perceptron
 from partwise.solvers.result import Record, SolveResult
@@ -39,7 +40,7 @@ __all__ = [
     "solve",
 ]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS, SDM, BCFW)}
+SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS, SDM, BCFW, NRBM)}
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
@@ -85,15 +86,18 @@ def choose(problem: Any, loss: Loss) -> Solver:
     =================  ==============================  =================================
     beta finite        L-BFGS                          DCA
     beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
+    rescaled           SGD                             SGD
     =================  ==============================  =================================
 
-    Ramp losses get what their convex half gets, inside CCCP. For partial labels it is DCA instead of SDM: it completes them as it
-    goes.
+    Ramp losses get what their convex half gets, inside CCCP, but Pegasos instead of DCA, which learns wrong labels by heart. For
+    partial labels it is DCA instead of SDM: it completes them as it goes.
     """
     if not loss.is_smooth and loss.gamma == 0:
         return Perceptron()
+    if not loss.is_smooth and not SDM().accepts(loss.convex):
+        return SGD()
     if kernels.total_parts(problem) > LARGE:
-        return DCA()
+        return DCA() if loss.is_convex else Pegasos()
     if loss.is_smooth:
         return LBFGS()
     return DCA() if kernels.is_partial(problem) and loss.is_convex else SDM()
@@ -141,8 +145,8 @@ def solve(
     problem
         A packed problem of any structure, e.g. from `chain_problem`.
     loss : str or loss object
-        ``"perceptron" "hinge" "crf" "softmax_margin" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or ``Family(beta, gamma)``,
-        ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``.
+        ``"perceptron" "hinge" "crf" "softmax_margin" "slack" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or
+        ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``Rescaled(power)``, ``RescaledRamp(power)``.
     solver : str or solver object
         A name from `SOLVERS`, an object with parameters, or ``"auto"``. Where the problem is not convex (ramp losses; partial
         labels, for dual methods), it solves the convex problems of `CCCP`.

@@ -159,6 +159,7 @@ def check(solver: Solver, problem: Any, loss: Loss) -> None:
     basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
     kernels.require(problem, (*basic, *loss.needs), f"The loss {loss.name!r}")
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
+    loss.check(problem)
 
 
 def size_of(problem: Any) -> tuple[int, int, int]:

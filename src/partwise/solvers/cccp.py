@@ -55,10 +55,10 @@ from partwise.solvers.dca import DCA
 from partwise.solvers.result import Round
 from partwise.solvers.sdm import SDM
 
-FIRST = 0.03  # relative gap at which the first round ends: the targets it leads to hardly depend on the rest
+FIRST = 0.1  # relative gap at which the first round ends: a loss known by heart is not refused any more
 TIGHTER = 1.0 / 3.0  # of the tolerance, from round to round
 LONGEST = 50  # epochs of a round of a solver with a certificate, whatever its gap
-SHORT = 5  # epochs of a round of a solver without one
+SHORT = 2  # epochs of a round of a solver without one: long first rounds learn wrong labels by heart
 PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate is done
 
 
@@ -168,7 +168,7 @@ class CCCP(Solver):
             state.best = None if start is None else np.array(start, task.dtype)
         w = np.zeros(kernels.n_weights(task.problem), task.dtype) if start is None else start
         view = self.look(task, state, np.asarray(w, task.dtype))
-        state.targets = view.targets
+        state.targets, state.looks = view.targets, task.n
         if state.best is not None:
             state.objective = view.objective
         state.inside = self.solver.init(self.convex(task, state.targets), start)
@@ -188,7 +188,6 @@ class CCCP(Solver):
             target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
 
         in_threads(run, chunks(task.problem), task.n_jobs)
-        state.looks += n
         w = w.astype(np.float64, copy=False)
         return View(0.5 * float(w @ w) + float(task.C @ losses), targets, int(np.count_nonzero(costs[task.C > 0])))
 
@@ -203,7 +202,7 @@ class CCCP(Solver):
         elif not self.certified:
             over, value = in_round >= SHORT, None
         else:
-            tolerance = max(state.tolerance, task.tol) if task.tol > 0 else state.tolerance
+            tolerance = max(state.tolerance, task.tol)
             over, value = in_round >= LONGEST, None
             if over or progress.estimate <= tolerance * scale:
                 value = self.solver.bounds(problem, state.inside)
@@ -219,6 +218,7 @@ class CCCP(Solver):
         """Take the weights if J is lower, and choose the next targets."""
         w = self.solver.weights(state.inside)
         view = self.look(task, state, w)
+        state.looks += task.n
         changed = np.zeros(task.n, np.bool_)
         different(state.starts, state.targets, view.targets, changed)
         changed &= task.C > 0
@@ -228,7 +228,7 @@ class CCCP(Solver):
         if fall > 0:
             state.best, state.objective = w, view.objective
         state.at_best = True
-        numbers = (state.objective, changed.sum(), view.refused, value.primal, value.dual, state.tolerance)
+        numbers = (state.objective, changed.sum(), view.refused, value.primal, value.dual, max(state.tolerance, task.tol))
         state.record = np.vstack([state.record, [state.epochs, *numbers]])
         enough = (state.idle > 0 or not changed.any()) if self.certified else state.idle >= PATIENCE
         state.done = task.tol > 0 and solved and enough
@@ -266,9 +266,9 @@ class CCCP(Solver):
         return [Round(int(e), j, int(c), int(r), p, d, t) for e, j, c, r, p, d, t in state.record.tolist()]
 
 
-def first_guess(task: Task) -> np.ndarray:
-    """Weights to choose first completions by: an epoch of DCA, which completes as it goes."""
+def first_guess(task: Task, start: np.ndarray | None = None) -> np.ndarray:
+    """Weights to choose first completions by: an epoch of DCA, which completes as it goes, from `start` (or zero)."""
     solver, task = DCA(), dataclasses.replace(task, loss=task.loss.convex)
-    state = solver.init(task)
+    state = solver.init(task, start)
     solver.epoch(task, state)
     return solver.weights(state)

@@ -33,7 +33,6 @@ Y. Censor, S. A. Zenios (1997). Parallel optimization, section 6.4 (Hildreth's a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -42,7 +41,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
-from partwise.loss_kernels import score_augmented
+from partwise.loss_kernels import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
 
@@ -153,7 +152,7 @@ class KBestMIRA(OnlineSolver):
     name = "kbest_mira"
     default_epochs = 20
     needs = (kernels.kbest,)
-    accepted = "the losses with beta = inf"
+    accepted = "max-margin losses L(inf, gamma)"
 
     k: int = 5
     tol: float = 1e-9
@@ -171,7 +170,7 @@ class KBestMIRA(OnlineSolver):
             raise ValueError(f"The 'tol' parameter of KBestMIRA must be a float in the range (0, 1). Got {self.tol!r} instead.")
 
     def accepts(self, loss):
-        return math.isinf(loss.beta)
+        return isinstance(loss.kernel, Maximum)
 
     def init(self, task, start=None):
         state = super().init(task, start)

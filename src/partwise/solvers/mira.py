@@ -25,13 +25,12 @@ R. McDonald, K. Crammer, F. Pereira (2005). Online large-margin training of depe
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry
-from partwise.loss_kernels import score_augmented
+from partwise.loss_kernels import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 
@@ -62,10 +61,10 @@ class MIRA(OnlineSolver):
 
     name = "mira"
     default_epochs = 20
-    accepted = "the losses with beta = inf"
+    accepted = "max-margin losses L(inf, gamma)"
 
     def accepts(self, loss):
-        return math.isinf(loss.beta)
+        return isinstance(loss.kernel, Maximum)
 
     def visit(self, task, state, order):
         return mira_pass(task.problem, float(task.loss.gamma), order, task.C, state.weights, state.work)

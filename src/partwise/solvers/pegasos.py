@@ -24,8 +24,11 @@ distribution over outputs, found in step s,
 
     w = -sum_s m_s dL_s,    D >= -1/2 ||w||^2 + sum_s m_s (L_s(w_s) - w_s . dL_s),
 
-where the bracket is gamma E_q[l] + H(q) / beta. The sum follows the same recursion as w, in one number. So there is a
-duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at zero, and full labels.
+where the bracket is gamma E_q[l] + H(q) / beta. That holds for every loss that is convex and not negative, rescaled ones
+too: L_i(v) >= L_s(w_s) + (v - w_s) . dL_s for each step on i, and L_i(v) >= 0 for what is left of its mass; the right-hand
+side is the least value over v of 1/2 ||v||^2 plus these bounds, at v = w. The sum follows the same recursion as w, in one
+number. So there is a duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at
+zero, and full labels.
 
 Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0).
 Memory: w and its average.

@@ -15,6 +15,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows, row_norm
+from partwise.features.selection import take_rows
 
 
 class MulticlassProblem(NamedTuple):
@@ -206,6 +207,27 @@ def kbest(problem, i, theta, ys, values):
     return found
 
 
+@kernels.n_costs.implements(MulticlassProblem)
+def n_costs(problem, i):
+    return problem.n_classes
+
+
+@kernels.best_at_costs.implements(MulticlassProblem)
+def best_at_costs(problem, i, theta, ys, values, costs):
+    """Every class that is allowed: O(K)."""
+    found = 0
+    for k in range(problem.n_classes):
+        if theta[k] > -np.inf:
+            ys[found, 0], values[found], costs[found] = k, theta[k], problem.costs[problem.gold[i], k]
+            found += 1
+    return found
+
+
+@kernels.max_marginals.implements(MulticlassProblem)
+def max_marginals(problem, i, theta, nodes):
+    nodes[: problem.n_classes] = theta[: problem.n_classes]
+
+
 @kernels.expected.implements(MulticlassProblem)
 def expected(problem, i, theta, parts):
     highest = -np.inf
@@ -221,6 +243,11 @@ def expected(problem, i, theta, parts):
     for k in range(problem.n_classes):
         parts[k] /= total
     return highest + np.log(total)
+
+
+@kernels.truth.implements(MulticlassProblem)
+def truth(problem, i, y):
+    y[0] = problem.gold[i]
 
 
 @kernels.is_labelled.implements(PartialMulticlassProblem)
@@ -239,6 +266,18 @@ def restrict(problem, i, theta):
 @kernels.with_targets.implements(PartialMulticlassProblem)
 def with_targets(problem, targets):
     return MulticlassProblem(*problem)._replace(targets=targets)
+
+
+@kernels.take.implements(MulticlassProblem)
+def take(problem, which):
+    gold = problem.gold[which]
+    kind = PartialMulticlassProblem if gold.max(initial=-1) >= problem.n_classes else MulticlassProblem
+    return kind(*problem)._replace(
+        rows=take_rows(problem.rows, which),
+        gold=gold,
+        targets=problem.targets[which],
+        allowed=problem.allowed[which] if problem.allowed.size else problem.allowed,
+    )
 
 
 @kernels.outputs.implements(MulticlassProblem)

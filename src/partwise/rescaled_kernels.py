@@ -1,0 +1,124 @@
+"""Rescaled losses inside compiled loops (formulas and the reasons: `losses.Rescaled`, `losses.RescaledRamp`).
+
+Both halves of Lemma 2 of Do et al. (2008) are maxima of functions of score and cost that do not fall with the score, so one call
+of ``kernels.best_at_costs`` serves both.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.compilation import helper
+from partwise.loss_kernels import TIE, add_gradient, evaluate
+
+
+class RescaledMaximum(NamedTuple):
+    """Rescaled(power) as compiled loops see it."""
+
+    power: float
+
+
+class RescaledDifference(NamedTuple):
+    """RescaledRamp(power) as compiled loops see it."""
+
+    power: float
+
+
+@helper
+def rescaling(cost, power):
+    """Gamma(l) = l^power, with 0^0 = 1."""
+    if power == 0.0:
+        return 1.0
+    return cost if power == 1.0 else cost**power
+
+
+@helper
+def refer_to_truth(problem, i, t, out):
+    """Write the output r that scores are measured against into `out`: the target t if it costs nothing, else the truth."""
+    if kernels.cost(problem, i, t) > 0.0:
+        kernels.truth(problem, i, out)
+    else:
+        out[:] = t
+
+
+@helper
+def score_at_costs(problem, i, w, scale, theta, t, ys, values, costs):
+    """Part scores into `theta`, the target (or best completion) into `t`, best outputs of every cost; how many, and s(r)."""
+    kernels.score(problem, i, w, theta)
+    if scale != 1.0:
+        theta *= scale
+    kernels.complete(problem, i, theta, t)
+    r = np.empty(len(t), np.int32)
+    refer_to_truth(problem, i, t, r)
+    reference = float(kernels.value_of(problem, i, theta, r))
+    return kernels.best_at_costs(problem, i, theta, ys, values, costs), reference
+
+
+@helper
+def highest(values, costs, n, reference, power):
+    """max_y Gamma(l(y)) (s(y) - s(r)) + l(y) over the first n candidates, and which it is; inf if r is forbidden."""
+    if reference == -np.inf:
+        return np.inf, 0
+    top, which = -np.inf, 0
+    for k in range(n):
+        value = rescaling(costs[k], power) * (values[k] - reference) + costs[k]
+        if value > top:
+            top, which = value, k
+    return top, which
+
+
+@evaluate.implements(RescaledMaximum)
+def _(loss, problem, i, w, scale, work):
+    theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
+    most, t = kernels.n_costs(problem, i), work.t[:length]
+    ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
+    n, reference = score_at_costs(problem, i, w, scale, theta, t, ys, values, costs)
+    top, which = highest(values, costs, n, reference, loss.power)
+    work.y[:length] = ys[which]
+    cost = kernels.cost(problem, i, t)
+    if cost > 0.0:  # a target of CCCP
+        top -= rescaling(cost, loss.power) * (float(kernels.value_of(problem, i, theta, t)) - reference)
+    return max(top, 0.0)  # rounding alone can make it negative
+
+
+@evaluate.implements(RescaledDifference)
+def _(loss, problem, i, w, scale, work):
+    theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
+    most, t = kernels.n_costs(problem, i), work.t[:length]
+    ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
+    n, reference = score_at_costs(problem, i, w, scale, theta, t, ys, values, costs)
+    top, which = highest(values, costs, n, reference, loss.power)
+    work.y[:length] = ys[which]
+    # a tie goes to the truth, as in every ramp loss
+    second, rival = 0.0, -1
+    for k in range(n if top < np.inf else 0):
+        lead = values[k] - reference
+        value = rescaling(costs[k], loss.power) * lead
+        if lead > TIE * (1.0 + abs(reference)) and value > second:
+            second, rival = value, k
+    if rival >= 0:
+        t[:] = ys[rival]
+    else:
+        refer_to_truth(problem, i, t.copy(), t)
+    return max(top - second, 0.0)
+
+
+@add_gradient.implements(RescaledMaximum, RescaledDifference)
+def _(loss, problem, i, work, c, into):
+    length = kernels.length(problem, i)
+    t, y = work.t[:length], work.y[:length]
+    of_t = rescaling(kernels.cost(problem, i, t), loss.power)
+    of_y = rescaling(kernels.cost(problem, i, y), loss.power)
+    if of_t == of_y:  # the reference cancels
+        if of_y > 0.0:
+            kernels.difference(problem, i, t, y, -c * of_y, into)
+        return
+    r = np.empty(length, np.int32)
+    refer_to_truth(problem, i, t, r)
+    if of_y > 0.0:
+        kernels.difference(problem, i, r, y, -c * of_y, into)
+    if of_t > 0.0:
+        kernels.difference(problem, i, r, t, c * of_t, into)
