@@ -172,7 +172,7 @@ def test_warm_start(data):
     np.testing.assert_array_equal(fitted.weights_, again.w)
     with pytest.raises(ValueError, match="warm_start=True cannot go on from the previous fit: y has the new class 'pink'"):
         fitted.fit(X, np.where(y == "red", "pink", y))
-    with pytest.raises(ValueError, match="number of features or fit_intercept has changed"):
+    with pytest.raises(ValueError, match="number of features, 'hidden' or 'fit_intercept' has changed"):
         fitted.fit(X[:, :2], y)
     assert fitted.predict(X).shape == (120,)  # still the old model
 

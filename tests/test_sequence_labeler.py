@@ -317,7 +317,7 @@ def test_warm_start_grows_the_vocabulary():
     np.testing.assert_allclose(stopped.weights_[-15:], before[-15:], atol=1e-9)
     with pytest.raises(ValueError, match=r"Label 'Z' \(token 0 of sequence 0\) is not one of .* set warm_start=False"):
         warm.fit([[["a"]]], [["Z"]])
-    with pytest.raises(ValueError, match="'order' parameter has changed"):
+    with pytest.raises(ValueError, match="'order' or the 'hidden' parameter has changed"):
         warm.set_params(order=2).fit(X, Y)
 
 
@@ -365,7 +365,7 @@ def test_in_the_company_of_scikit_learn(fitted):
 
 def test_parameters_that_decide_the_shape_are_guarded_after_fitting():
     changed = model(max_epochs=1).fit(X, Y).set_params(order=2)
-    with pytest.raises(ValueError, match=r"\('order', 'fit_intercept'\) was changed after fitting"):
+    with pytest.raises(ValueError, match=r"\('order', 'hidden', 'fit_intercept'\) was changed after fitting"):
         changed.predict(X)
 
 

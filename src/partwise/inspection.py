@@ -6,7 +6,7 @@ A linear model can be read: its score of a labelling is a sum of weights,
 
 so `top_features` and `transitions` show the weights, and `explain` says which of them made the difference between two answers.
 All work with any fitted `SequenceLabeler`, whatever its tokens are (attributes, matrices, columns), and name only the features
-they show.
+they show. Where labels have hidden states, weights are those of states, "NP/1" and "NP/2".
 
 Examples
 --------
@@ -55,6 +55,7 @@ def summary(model: Decoder) -> dict[str, Any]:
     found |= {
         "min_count": getattr(encoder, "min_count", 1),
         "order": model.order,
+        **({"hidden": model.hidden, "states": model.states_} if model.hidden > 1 else {}),
         "transitions": bool(model.use_transitions and getattr(encoder, "has_transitions", True)),
         "constraints": None if model.constraints is None else str(model.constraints),
         "loss": get_loss(model.loss).name,
@@ -100,12 +101,12 @@ def top_features(model: Decoder, n: int = 10, label: Any = None) -> dict[Any, To
     n : int
         How many for, and how many against the label; features of weight zero are not shown.
     label : optional
-        Only this one.
+        Only this one; with hidden states, those of this label.
 
     Returns
     -------
     dict
-        ``{label: TopFeatures}``, in the order of ``model.classes_``.
+        ``{label: TopFeatures}``, in the order of ``model.classes_``, or of ``model.states_`` if labels have several states.
 
     Notes
     -----
@@ -113,8 +114,8 @@ def top_features(model: Decoder, n: int = 10, label: Any = None) -> dict[Any, To
     """
     if not (isinstance(n, int | np.integer) and n >= 1):
         raise ValueError(f"The 'n' parameter must be an int in the range [1, inf). Got {n!r} instead.")
-    labels = model.classes_.tolist()
-    wanted = range(len(labels)) if label is None else [_place(model, label)]
+    labels = model.states_
+    wanted = range(len(labels)) if label is None else _states_of(model, label)
     return {labels[k]: TopFeatures(labels[k], _strongest(model, k, n), _strongest(model, k, n, -1.0)) for k in wanted}
 
 
@@ -128,7 +129,7 @@ def _strongest(model: Decoder, k: int, n: int, sign: float = 1.0) -> list[Featur
 
 @dataclass(frozen=True)
 class FoundFeature:
-    """A feature and its weights for all labels, in the order of ``model.classes_``."""
+    """A feature and its weights for all labels, in the order of ``model.states_``."""
 
     number: int
     name: str
@@ -194,15 +195,16 @@ class Transitions:
 
 def transitions(model: Decoder) -> Transitions:
     """The weights of transitions; of order 1 where the model has higher ones (see ``model.higher_transitions``)."""
-    n = len(model.classes_)
+    n = len(model.states_)
     weights = np.zeros((n + 1, n + 1))
     if model.use_transitions and getattr(model.encoder_, "has_transitions", True):
         weights[:n, :n] = model.transitions_
         weights[n, :n] = model.start_ if model.use_start else 0.0
         weights[:n, n] = model.stop_ if model.use_stop else 0.0
-    for before, after in forbidden_transitions(model.constraints, model.classes_, type(model).__name__):
+    forbidden = forbidden_transitions(model.constraints, model.classes_, type(model).__name__)
+    for before, after in model._states.transitions(forbidden):
         weights[n if before is None else before, n if after is None else after] = -np.inf
-    return Transitions(model.classes_.tolist(), weights)
+    return Transitions(model.states_, weights)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -237,7 +239,7 @@ class Explanation:
     label, against : labels
         The token's label in the one and the other.
     labels, other_labels : list
-        The two labellings, whole.
+        The two labellings, whole. (Contributions are of states where labels have several, and named after them.)
     score, other_score : float
         Their scores.
     features : list of Contribution
@@ -311,7 +313,7 @@ def explain(model: Decoder, X: Any, sentence: int, token: int, against: Any = No
     n_tokens = one.n_tokens if isinstance(one, Columns) else one[0].shape[0] if hasattr(one[0], "shape") else len(one[0])
     if not -n_tokens <= token < n_tokens:
         raise ValueError(f"There is no token {token} in sequence {sentence}, which has {n_tokens}, counted from 0.")
-    token, labels = range(n_tokens)[token], model.classes_.tolist()
+    token, labels, hidden = range(n_tokens)[token], model.classes_.tolist(), model.hidden
     candidates = list(range(len(labels))) if against is None else [_place(model, against)]
     # one copy of the sentence for each candidate, with the token's label fixed to it, and one copy as it is
     copies = len(candidates) + 1
@@ -329,9 +331,9 @@ def explain(model: Decoder, X: Any, sentence: int, token: int, against: Any = No
     model._refuse_impossible(values[:1], tokens)
     outputs = outputs.reshape(copies, n_tokens)
     chosen = outputs[0]
-    rivals = [k for k in range(1, copies) if candidates[k - 1] != chosen[token] and values[k] > -np.inf]
+    rivals = [k for k in range(1, copies) if candidates[k - 1] != chosen[token] // hidden and values[k] > -np.inf]
     if not rivals:
-        label = labels[chosen[token]]
+        label = labels[chosen[token] // hidden]
         if against is None:
             raise ValueError(f"Token {token} of sequence {sentence} can have no other label than {label!r}.")
         why = "that is its label" if against == label else "no labelling with it obeys the constraints"
@@ -342,10 +344,10 @@ def explain(model: Decoder, X: Any, sentence: int, token: int, against: Any = No
     return Explanation(
         sentence=range(len(X))[sentence],
         token=token,
-        label=labels[chosen[token]],
-        against=labels[other[token]],
-        labels=[labels[c] for c in chosen],
-        other_labels=[labels[c] for c in other],
+        label=labels[chosen[token] // hidden],
+        against=labels[other[token] // hidden],
+        labels=[labels[c // hidden] for c in chosen],
+        other_labels=[labels[c // hidden] for c in other],
         features=sorted(features, key=lambda part: -abs(part.difference)),
         transitions=links,
         elsewhere=elsewhere,
@@ -371,6 +373,12 @@ def _place(model: Decoder, label: Any) -> int:
     if label not in number:
         raise ValueError(f"{label!r} is not one of the labels {', '.join(map(repr, number))}.")
     return number[label]
+
+
+def _states_of(model: Decoder, label: Any) -> range:
+    """Rows of ``model.coef_`` that are about a label."""
+    first = _place(model, label) * model.hidden
+    return range(first, first + model.hidden)
 
 
 def _row(rows: Any, r: int) -> tuple[np.ndarray, np.ndarray]:
@@ -411,7 +419,7 @@ def _part_scores(model: Decoder, problem: Any, y: np.ndarray) -> Iterator[float]
 
 def _compare(model, problem, a: np.ndarray, b: np.ndarray, token: int):
     """Features of the token, transitions into and out of it, and what differs elsewhere."""
-    labels = [str(label) for label in model.classes_.tolist()]
+    labels = [str(state) for state in model.states_]
     index, values = _row(problem.rows, token)
     pairs = zip(*(_emissions(model, problem, token, y[token]).tolist() for y in (a, b)), strict=True)
     features = []

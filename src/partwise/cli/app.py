@@ -8,6 +8,8 @@ from partwise.cli.demo import demo
 from partwise.cli.evaluate import evaluate
 from partwise.cli.inspect import inspect
 from partwise.cli.predict import predict
+from partwise.cli.reproduce import reproduce
+from partwise.cli.suspects import suspects
 from partwise.cli.train_tag import train
 
 app = typer.Typer(
@@ -28,3 +30,5 @@ app.add_typer(train, name="train")
 app.command()(predict)
 app.command()(evaluate)
 app.command()(inspect)
+app.command()(suspects)
+app.command()(reproduce)

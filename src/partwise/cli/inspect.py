@@ -123,7 +123,7 @@ def to_json(about: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
             }
             for label, one in shown["top"].items()
         }
-    labels = [str(label) for label in about["labels"]]
+    labels = [str(label) for label in about.get("states", about["labels"])]
     if "found" in shown:
         found["found_features"] = [
             {"feature": f.name, "weights": dict(zip(labels, f.weights.tolist(), strict=True))} for f in shown["found"]
@@ -176,7 +176,7 @@ def show(about: dict[str, Any], shown: dict[str, Any]) -> None:
     for one in shown.get("top", {}).values():
         console.print(top_table(one))
     if "found" in shown:
-        console.print(found_table(shown["found"], [str(label) for label in about["labels"]]))
+        console.print(found_table(shown["found"], [str(label) for label in about.get("states", about["labels"])]))
     if "transitions" in shown:
         width = console.width if console.is_terminal else 10_000  # a file has room for all of it
         (console if console.is_terminal else Console(highlight=False, width=width)).print(

@@ -41,7 +41,14 @@ LabelColumn = Annotated[
 # -- training
 Output = Annotated[Path, option(OUTPUT, "Where to save the model.", "--output", "-o")]
 Dev = Annotated[str | None, option(LEARNING, "Held-out file: stop when it gets no better, and keep the best model.")]
-Loss = Annotated[str, option(LEARNING, "hinge, crf, softmax_margin or perceptron; crf and softmax_margin give probabilities.")]
+Loss = Annotated[
+    str,
+    option(
+        LEARNING,
+        "hinge, crf, softmax_margin, perceptron, slack; ramp, ramp_do, ramp_2, soft_ramp where labels may be wrong. "
+        "crf and softmax_margin give probabilities.",
+    ),
+]
 C = Annotated[
     float | None, option(LEARNING, "Weight of the losses against the regulariser. (default: 0.05; crf, softmax_margin: 1)", "-C")
 ]
@@ -49,7 +56,8 @@ SolverName = Annotated[
     str,
     option(
         LEARNING,
-        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron; auto: dca, or lbfgs for crf and softmax_margin.",
+        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron; auto: dca; lbfgs for crf, softmax_margin, soft_ramp; "
+        "pegasos for ramp, ramp_do, slack.",
         "--solver",
     ),
 ]

@@ -41,6 +41,7 @@ def tag(
         int | None, option(FEATURES, "Number features by hashing, into 2^bits, instead of keeping a vocabulary.", min=1, max=30)
     ] = None,
     order: Annotated[int, option(FEATURES, "How many previous labels a transition looks at.", min=1)] = 1,
+    hidden: Annotated[int, option(FEATURES, "Hidden states of each label, for labels that behave in several ways.", min=1)] = 1,
     loss: options.Loss = "hinge",
     c: options.C = None,
     solver: options.SolverName = "auto",
@@ -100,7 +101,8 @@ def tag(
     tagger: Any
     if start_from is None:
         names = columns.split(",") if columns else None
-        tagger = Tagger(**settings.parameters(), order=order, min_count=min_count, hash_bits=hash_bits, columns=names)
+        shape = {"order": order, "hidden": hidden, "min_count": min_count, "hash_bits": hash_bits, "columns": names}
+        tagger = Tagger(**settings.parameters(), **shape)
     else:
         tagger = warm(load_tagger(start_from), settings)
     tagger._check_parameters()

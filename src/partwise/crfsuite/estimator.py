@@ -237,12 +237,12 @@ class CRF(BaseEstimator):
     @property
     def state_features_(self) -> dict[tuple[str, Any], float]:
         """Weights of the labels of tokens that have an attribute."""
-        return _not_zero(self.labeler_.coef_.T, self.attributes_, self.classes_)
+        return _not_zero(self.labeler_.coef_.T, self.attributes_, self.labeler_.states_)
 
     @property
     def transition_features_(self) -> dict[tuple[Any, Any], float]:
         """Weights of pairs of labels that follow each other."""
-        return _not_zero(self.labeler_.transitions_, self.classes_, self.classes_)
+        return _not_zero(self.labeler_.transitions_, self.labeler_.states_, self.labeler_.states_)
 
     training_log_: TrainingLog
 

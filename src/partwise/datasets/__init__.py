@@ -2,10 +2,12 @@
 
 from partwise.datasets.attributes import chunking_attributes
 from partwise.datasets.corpora import data_folder, load_conll2000, load_news20, load_usps
+from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
 
 __all__ = [
+    "Planted",
     "chunking_attributes",
     "data_folder",
     "digit_grammar",
@@ -15,5 +17,6 @@ __all__ = [
     "make_digit_words",
     "make_sentences",
     "make_tagged_sequences",
+    "plant_errors",
     "write_sentences",
 ]

@@ -24,10 +24,12 @@ from partwise import kernels
 from partwise.losses import Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
-from partwise.solvers.base import run, size_of
+from partwise.solvers.base import Task, run, size_of
+from partwise.solvers.cccp import first_guess
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
+from partwise.structures.hidden import small_weights
 
 
 def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callable[[Any], bool]:
@@ -63,6 +65,7 @@ class Structured:
     cost: Any
     solver: Any
     C: float
+    hidden: int
     tol: float
     max_epochs: int | None
     patience: int
@@ -80,6 +83,7 @@ class Structured:
     #: parameter: (what is fine, in words)
     _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "C": (_is_real(0.0), "a float in the range (0, inf)"),
+        "hidden": (_is_count(1), "an int in the range [1, inf)"),
         "max_epochs": (_is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "tol": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
         "average": (lambda value: value is None or _is_bool(value), "a bool or None"),
@@ -172,7 +176,15 @@ class Structured:
         self._check_average(solver)
         solver = with_average(solver, self.average)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
+        if start is None and self.hidden > 1:
+            start = self._start(task)
+            if solver.takes == "differences":  # completions by random weights are bad ones to solve a whole convex problem for
+                start = first_guess(task, start)
         self._run(solver, task, loss, validation, start, checkpoint)
+
+    def _start(self, task: Task) -> np.ndarray | None:
+        """Weights to begin at: hidden states must not be alike, or they would stay so. None: zero."""
+        return small_weights(task.problem, task.seed, task.dtype) if self.hidden > 1 else None
 
     def _run(self, solver, task, loss, validation, start, checkpoint, evaluate=None) -> None:
         saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
@@ -208,6 +220,8 @@ class Structured:
         start = getattr(self, "weights_", None)
         if start is not None:
             self._check_size(problem, start)
+        else:
+            start = self._start(task)
         state = solver.init(task, start)
         resume = None
         if stream is not None:
@@ -263,8 +277,8 @@ class Structured:
         if w.size != kernels.n_weights(problem):
             raise ValueError(
                 f"This {self._who} has {w.size} weights, but its parameters ask for {kernels.n_weights(problem)}: a parameter "
-                "that decides the shape of the model ('order', 'fit_intercept') was changed after fitting. Change it back, or "
-                "fit again."
+                "that decides the shape of the model ('order', 'hidden', 'fit_intercept') was changed after fitting. Change it "
+                "back, or fit again."
             )
 
     def _hold_out(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

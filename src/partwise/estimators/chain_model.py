@@ -18,6 +18,7 @@ from partwise.features.given import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncode
 from partwise.features.labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain import chain_blocks
+from partwise.structures.hidden import States
 
 MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
 LARGE = 1e9  # bytes of weights that are worth a word
@@ -94,10 +95,12 @@ class ChainModel(Structured):
         return labels.encode(classes, refuse)
 
     def _problem(self, encoder, rows, tokens: Tokens, classes, gold=None, known=None, allowed=None) -> ChainProblem:
-        if (len(classes) + 1) ** min(self.order, 64) > MOST_HISTORIES:
+        states = States(len(classes), self.hidden)
+        if (states.n + 1) ** min(self.order, 64) > MOST_HISTORIES:
+            hidden = "" if self.hidden == 1 else f" of {self.hidden} hidden states"
             raise ValueError(
-                f"The 'order' parameter of {self._who} is too large: {len(classes)} labels and order={self.order} make more than "
-                f"{MOST_HISTORIES} histories."
+                f"The {'order' if self.order > 1 else 'hidden'!r} parameter of {self._who} is too large: {len(classes)} labels"
+                f"{hidden} and order={self.order} make more than {MOST_HISTORIES} histories."
             )
         forbidden = forbidden_transitions(self.constraints, classes, self._who)
         costs = None
@@ -108,16 +111,17 @@ class ChainModel(Structured):
                 costs = 1.0 - np.eye(len(classes)) if costs is None else costs
                 complete = gold[gold < len(classes)]
                 costs = costs * class_weights(self.class_weight, classes, complete, None, self._who)[:, None]
+            gold, known = states.truth(gold, known)
         return chain_problem(
             rows,
             tokens.lengths,
             gold,
-            len(classes),
+            states.n,
             order=self.order,
-            costs=costs,
-            allowed=allowed,
+            costs=states.costs(costs),
+            allowed=None if allowed is None else states.sets(allowed),
             known=known,
-            forbidden=forbidden,
+            forbidden=states.transitions(forbidden),
             use_start=self.use_start,
             use_stop=self.use_stop,
             use_transitions=self.use_transitions and getattr(encoder, "has_transitions", True),
@@ -165,7 +169,9 @@ class ChainModel(Structured):
         n_labels = problem.n_labels
         new = problem.rows.n_features - n_before
         if w.size + new * n_labels != kernels.n_weights(problem):
-            raise ValueError("The 'order' parameter has changed since the previous fit. Set warm_start=False to start afresh.")
+            raise ValueError(
+                "The 'order' or the 'hidden' parameter has changed since the previous fit. Set warm_start=False to start afresh."
+            )
         cut = n_before * n_labels
         return np.concatenate([w[:cut], np.zeros(new * n_labels, w.dtype), w[cut:]])
 
@@ -185,14 +191,25 @@ class ChainModel(Structured):
 
     def _n_features(self) -> int:
         """Features that have weights."""
-        blocks = chain_blocks(0, len(self.classes_), self.order)
-        return self.weights_.size // len(self.classes_) - sum(n for _, n in blocks.values())
+        blocks = chain_blocks(0, self._states.n, self.order)
+        return self.weights_.size // self._states.n - sum(n for _, n in blocks.values())
 
     # -- the weights --------------------------------------------------------------------------------------------------
 
+    @property
+    def _states(self) -> States:
+        return States(len(self.classes_), self.hidden)
+
+    @property
+    def states_(self) -> list[Any]:
+        """What the rows of `coef_` are about: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2"."""
+        self._require_fitted("states_")
+        return self._states.names(self.classes_.tolist())
+
     def _block(self, name: str) -> np.ndarray:
-        w = self._require_fitted(name).reshape(-1, len(self.classes_))
-        first, n = chain_blocks(self.n_features_in_, len(self.classes_), self.order)[name]
+        n_states = self._states.n
+        w = self._require_fitted(name).reshape(-1, n_states)
+        first, n = chain_blocks(self.n_features_in_, n_states, self.order)[name]
         return w[first : first + n]
 
     @property
@@ -209,7 +226,7 @@ class ChainModel(Structured):
 
     @property
     def coef_(self) -> np.ndarray:
-        """Weights of the features, (labels, features)."""
+        """Weights of the features, (labels, features); as those below for states instead of labels, if they have several."""
         self._require_fitted("coef_")
         return self._block("features").T
 
@@ -233,7 +250,7 @@ class ChainModel(Structured):
 
     def higher_transitions(self, order: int) -> np.ndarray:
         """Weights of a label given the `order` before it, oldest first; the last place of an axis is "before the beginning"."""
-        n = len(self.classes_)
+        n = self._states.n
         return self._block(f"transitions_{order}").reshape((n + 1,) * order + (n,))
 
     def feature_name(self, j: int) -> str:
@@ -274,10 +291,11 @@ class ChainModel(Structured):
             setattr(self, f"{name}_", need(header, name, type_) if name in header else None)
         self.classes_ = need(header, "labels", np.ndarray)
         self.weights_ = tensors["weights"]
-        if (len(self.classes_) + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
+        n_states = self._states.n
+        if (n_states + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
             raise ValueError(f"there are {self.weights_.size} weights, too few for order {self.order}")
-        blocks = chain_blocks(self.encoder_.n_features, len(self.classes_), self.order)
-        return sum(n for _, n in blocks.values()) * len(self.classes_)
+        blocks = chain_blocks(self.encoder_.n_features, n_states, self.order)
+        return sum(n for _, n in blocks.values()) * n_states
 
 
 def default_templates(n_columns: int, labels: GivenLabels) -> str:

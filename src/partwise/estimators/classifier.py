@@ -8,16 +8,14 @@ The intercept b is the weight of a constant feature, regularised like the others
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
 
 from partwise.estimators.base import Structured, _is_bool, _is_real
-from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
+from partwise.estimators.class_model import ClassModel, is_partial
+from partwise.estimators.labels import example_weights, shown
+from partwise.estimators.suspects import ClassSuspects
 from partwise.losses import get_loss
-from partwise.structures import MulticlassProblem, multiclass_problem
 
 
 def _has_probabilities(self: Classifier) -> bool:
@@ -26,8 +24,10 @@ def _has_probabilities(self: Classifier) -> bool:
     return True
 
 
-class Classifier(ClassifierMixin, Structured, BaseEstimator):
-    """Linear classifier for two or more classes.
+class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
+    """Linear classifier for two or more classes; with hidden components, a piecewise linear one.
+
+    In training None stands for an unknown class, a set of classes for "one of these".
 
     Parameters
     ----------
@@ -42,7 +42,11 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
     constraints : dict {"allow_labels": [...]}, optional
         Only these classes are ever answered. May be set after fitting.
     class_weight : dict {class: weight} or "balanced", optional
-        Multiplies the sample weights.
+        Multiplies the sample weights; where one of several classes is right, by the mean of theirs.
+    hidden : int, default=1
+        Components of each class, for classes that are not one lump (see `partwise.structures.hidden`): the model has weights for
+        classes * hidden states, and the score of a class is that of its best one (finite beta: 1/beta log sum exp beta of them).
+        Training begins at small random weights, drawn from `random_state`.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=1.0
         Value of the constant feature: the larger, the less the intercept is regularised.
@@ -74,8 +78,10 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
     ----------
     classes_ : array (classes,)
     coef_ : array (classes, features)
-        A view of `weights_`: editing it edits the model.
+        A view of `weights_`: editing it edits the model. With ``hidden > 1``, for each of `states_`.
     intercept_ : array (classes,)
+    states_ : list
+        What the rows of `coef_` are called: the classes, or with ``hidden > 1`` their states, "cat/1", "cat/2".
     weights_ : array
         All weights, flat.
     n_features_in_, feature_names_in_
@@ -109,6 +115,7 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         cost=None,
         constraints=None,
         class_weight=None,
+        hidden=1,
         fit_intercept=True,
         intercept_scaling=1.0,
         max_epochs=None,
@@ -130,6 +137,7 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         self.cost = cost
         self.constraints = constraints
         self.class_weight = class_weight
+        self.hidden = hidden
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.max_epochs = max_epochs
@@ -158,7 +166,8 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         Parameters
         ----------
         X : array or sparse matrix (examples, features)
-        y : array (examples,)
+        y : array or list (examples,)
+            None stands for an unknown class, a set for "one of these".
         sample_weight : array (examples,), optional
             Non-negative; examples of weight zero are left out.
         validation : pair (X, y), optional
@@ -167,25 +176,25 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         loss = self._check_parameters()
         before = dict(self.__dict__) if self.warm_start and hasattr(self, "weights_") else None
         X, y = self._validate(X, y)
-        classes = np.unique(y)
+        classes = self._learn_classes(y)
         start = None
         if before is not None:
             classes, start = self._previous(before, classes, X.shape[1])
         elif len(classes) < 2:
             raise ValueError(f"Classifier needs examples of at least two classes; y has one class only: {classes.tolist()[0]!r}.")
-        codes = self._codes(y, classes)
-        weight = self._weights_of(X, codes, classes, sample_weight)
+        truth = self._truth(y, classes)
+        weight = self._weights_of(X, truth, classes, sample_weight)
         seed = self._seed()
         held = None
         if validation is not None:
-            held = self._problem(self._validate(validation[0], reset=False), self._codes(validation[1], classes), classes)
+            held = self._problem(self._validate(validation[0], reset=False), self._truth(validation[1], classes), classes)
         elif self.early_stopping:
             kept, out = self._hold_out(X.shape[0], seed)
-            held = self._problem(X[out], codes[out], classes)
-            X, codes, weight = X[kept], codes[kept], weight[kept]
+            held = self._problem(X[out], truth[out], classes)
+            X, truth, weight = X[kept], truth[kept], weight[kept]
         if (weight == 0).any():
-            X, codes, weight = X[weight > 0], codes[weight > 0], weight[weight > 0]
-        self._solve(self._problem(X, codes, classes), loss, weight, held, start, seed)
+            X, truth, weight = X[weight > 0], truth[weight > 0], weight[weight > 0]
+        self._solve(self._problem(X, truth, classes), loss, weight, held, start, seed)
         self.classes_ = classes
         return self
 
@@ -202,7 +211,7 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         loss = self._check_parameters()
         fresh = not hasattr(self, "weights_")
         X, y = self._validate(X, y, reset=fresh)
-        known = np.unique(y if classes is None else classes) if fresh else self.classes_
+        known = (self._learn_classes(y) if classes is None else np.unique(classes)) if fresh else self.classes_
         if len(known) < 2:
             raise ValueError(
                 f"Classifier needs at least two classes; there is one only: {known.tolist()[0]!r}. Pass classes= on the "
@@ -210,131 +219,45 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
             )
         if classes is not None and not np.array_equal(np.unique(classes), known):
             raise ValueError(f"classes={classes!r} is not what the first call of partial_fit or fit saw: {shown(known)}.")
-        codes = self._codes(y, known, "Pass classes= with all classes on the first call of partial_fit.")
-        weight = self._weights_of(X, codes, known, sample_weight)
-        self._advance(self._problem(X, codes, known), loss, weight)
+        truth = self._truth(y, known, "Pass classes= with all classes on the first call of partial_fit.")
+        weight = self._weights_of(X, truth, known, sample_weight)
+        self._advance(self._problem(X, truth, known), loss, weight)
         self.classes_ = known
         return self
-
-    def _validate(self, X, *y, reset=True):
-        """X as a matrix of finite numbers; with y, both."""
-        given = {"y": y[0]} if y else {}
-        out = validate_data(
-            self, X, **given, accept_sparse="csr", dtype=self._dtype, order="C", reset=reset, ensure_all_finite=False
-        )
-        matrix = out[0] if y else out
-        values = matrix.data if scipy.sparse.issparse(matrix) else matrix
-        if not np.isfinite(values).all():
-            bad = np.flatnonzero(~np.isfinite(values))[0]
-            row = (
-                np.searchsorted(matrix.indptr, bad, side="right") - 1 if scipy.sparse.issparse(matrix) else bad // matrix.shape[1]
-            )
-            raise ValueError(f"Input X contains NaN or infinity: row {row} holds {values.flat[bad]}.")
-        if not y:
-            return matrix
-        check_classification_targets(out[1])
-        return matrix, column_or_1d(out[1], warn=True)
-
-    def _codes(self, y, classes, advice="It is not among the classes of this fit."):
-        def refuse(k):
-            return ValueError(f"Label {labels[k]!r} of example {k} is not one of the classes {shown(classes)}. {advice}")
-
-        labels = np.asarray(y).tolist()
-        return encode_labels(labels, classes, refuse)
 
     def _previous(self, before, classes, n_features):
         """Classes and weights of the previous fit, if they serve."""
         old = before["classes_"]
         strange = [label for label in classes.tolist() if label not in set(old.tolist())]
-        if strange or n_features != before["n_features_in_"] or before["weights_"].size != self._n_inputs(n_features) * len(old):
+        size = self._n_inputs(n_features) * len(old) * self.hidden
+        if strange or n_features != before["n_features_in_"] or before["weights_"].size != size:
             self.__dict__.update(before)
-            why = f"y has the new class {strange[0]!r}" if strange else "the number of features or fit_intercept has changed"
+            changed = "the number of features, 'hidden' or 'fit_intercept' has changed"
+            why = f"y has the new class {strange[0]!r}" if strange else changed
             raise ValueError(f"warm_start=True cannot go on from the previous fit: {why}. Set warm_start=False to start afresh.")
         return old, before["weights_"]
 
-    def _weights_of(self, X, codes, classes, sample_weight):
-        weight = example_weights(sample_weight, X.shape[0], "example")
-        if self.class_weight is not None:
-            weight = weight * class_weights(self.class_weight, classes, codes, weight, self._who)[codes]
-        return weight
-
-    def _problem(self, X, codes, classes) -> MulticlassProblem:
-        if scipy.sparse.issparse(X):
-            if not X.has_canonical_format:
-                X = X.copy()
-                X.sum_duplicates()
-            if self.fit_intercept:
-                X = scipy.sparse.hstack([X, np.full((X.shape[0], 1), self.intercept_scaling, self._dtype)], format="csr")
-        elif self.fit_intercept:
-            X = np.hstack([X, np.full((X.shape[0], 1), self.intercept_scaling, self._dtype)])
-        elif not X.flags.writeable:
-            X = X.copy()  # read-only arrays are a type of their own to numba: not worth a compilation
-        costs = cost_matrix(self.cost, classes, self._who)
-        allowed = self._allowed(classes)
-        if allowed is not None:
-            wrong = np.flatnonzero(~allowed[codes])
-            if len(wrong):
-                label = classes.tolist()[codes[wrong[0]]]
-                raise ValueError(
-                    f"The label {label!r} of example {wrong[0]} violates the 'constraints' parameter of {self._who}."
-                )
-            allowed = np.broadcast_to(allowed, (len(codes), len(allowed)))
-        return multiclass_problem(X, codes, len(classes), costs, allowed, self._dtype)
-
-    def _allowed(self, classes):
-        """Which classes may be answered, or None: all."""
-        if self.constraints is None:
-            return None
-        if not (isinstance(self.constraints, dict) and set(self.constraints) == {"allow_labels"}):
-            raise ValueError(
-                f"The 'constraints' parameter of {self._who} must be None or {{'allow_labels': [...]}}. "
-                f"Got {self.constraints!r} instead."
-            )
-        labels = list(self.constraints["allow_labels"])
-
-        def refuse(k):
-            return ValueError(
-                f"The 'constraints' parameter of {self._who} names {labels[k]!r}, which is not one of the classes "
-                f"{shown(classes)}."
-            )
-
-        codes = encode_labels(labels, classes, refuse)
-        allowed = np.zeros(len(classes), bool)
-        allowed[codes] = True
-        if not allowed.any():
-            raise ValueError(f"The 'constraints' parameter of {self._who} allows no class at all.")
-        return allowed
-
-    # -- the weights --------------------------------------------------------------------------------------------------
-
-    def _n_inputs(self, n_features):
-        return n_features + bool(self.fit_intercept)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights of the features, (classes, features)."""
-        w = self._require_fitted("coef_")
-        return w.reshape(-1, len(self.classes_))[: self.n_features_in_].T
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """What is added to the scores, (classes,)."""
-        w = self._require_fitted("intercept_").reshape(-1, len(self.classes_))
-        if len(w) == self.n_features_in_:
-            return np.zeros(len(self.classes_), w.dtype)
-        return w[-1] * w.dtype.type(self.intercept_scaling)
-
     # -- prediction ---------------------------------------------------------------------------------------------------
 
-    def _scores(self, X) -> np.ndarray:
-        """s(y) of every class, (examples, classes); -inf where constraints forbid it."""
+    def _state_scores(self, X) -> np.ndarray:
+        """s(y, h) of every state, (examples, states); -inf where constraints forbid it. With hidden=1 they are the classes."""
         self._require_fitted()
         X = self._validate(X, reset=False)
         scores = np.asarray(X @ self.coef_.T) + self.intercept_
         allowed = self._allowed(self.classes_)
         if allowed is not None:
-            scores[:, ~allowed] = -np.inf
+            scores[:, ~self._states.sets(allowed)] = -np.inf
         return scores
+
+    def _scores(self, X) -> np.ndarray:
+        """s(y) of every class, (examples, classes): max_h s(y, h), or for finite beta 1/beta log sum_h exp beta s(y, h)."""
+        scores, loss = self._state_scores(X), get_loss(self.loss)
+        if self.hidden == 1:
+            return scores
+        scores = scores.reshape(len(scores), -1, self.hidden)
+        if not loss.is_smooth:
+            return scores.max(axis=2)
+        return np.logaddexp.reduce(scores * loss.beta, axis=2) / loss.beta
 
     def decision_function(self, X):
         """Scores (examples, classes); for two classes the score of the second less that of the first, (examples,)."""
@@ -342,19 +265,31 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def decision_value(self, X, y=None):
-        """Score of the best class of each example, or of the classes `y`."""
+        """Score of the best class of each example, or of the classes `y` (of a set, that of the best in it)."""
         scores = self._scores(X)
         if y is None:
             return scores.max(axis=1)
-        codes = self._codes(y, self.classes_)
-        if len(codes) != len(scores):
-            raise ValueError(f"X has {len(scores)} examples, but y has {len(codes)} labels.")
-        return scores[np.arange(len(codes)), codes]
+        truth = self._truth(y, self.classes_)
+        if len(truth) != len(scores):
+            raise ValueError(f"X has {len(scores)} examples, but y has {len(truth)} labels.")
+        return np.where(truth.fits(len(self.classes_)), scores, -np.inf).max(axis=1)
 
     def predict(self, X):
         """The class of highest score, (examples,)."""
         scores = self._scores(X)
         return self.classes_[scores.argmax(axis=1)]
+
+    def score(self, X, y, sample_weight=None):
+        """Accuracy. Of examples with several right classes any counts; those whose class is unknown do not count."""
+        if not is_partial(y):
+            return super().score(X, y, sample_weight)
+        told = np.array([label is not None for label in y])
+        weight = example_weights(sample_weight, len(told), "example")
+        if not weight[told].any():
+            raise ValueError("There are no labelled examples to score.")
+        fits = self._truth(y, self.classes_).fits(len(self.classes_))
+        right = fits[np.arange(len(fits)), self._scores(X).argmax(axis=1)]
+        return float(np.average(right[told], weights=weight[told]))
 
     def predict_kbest(self, X, k=5):
         """The k best classes of each example, best first, and their scores: two arrays (examples, min(k, classes))."""
@@ -365,11 +300,11 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
         return self.classes_[order], np.take_along_axis(scores, order, axis=1)
 
     def predict_marginals(self, X):
-        """P(y | x) ~ exp(s(y) / temperature), (examples, classes). Refused for margin losses unless calibrated."""
+        """P(y | x) ~ sum_h exp(s(y, h) / temperature), (examples, classes). Refused for margin losses unless calibrated."""
         beta = self._beta()
-        scores = beta * self._scores(X).astype(np.float64)
+        scores = beta * self._state_scores(X).astype(np.float64)
         scores -= scores.max(axis=1, keepdims=True)
-        p = np.exp(scores)
+        p = self._states.total(np.exp(scores))
         return p / p.sum(axis=1, keepdims=True)
 
     @available_if(_has_probabilities)
@@ -380,30 +315,11 @@ class Classifier(ClassifierMixin, Structured, BaseEstimator):
     def calibrate(self, X, y):
         """Fit the temperature to held-out data, so that `predict_proba` may be used after training with a margin loss.
 
-        One number: the ranking of the classes does not change.
+        One number: what is predicted does not change.
         """
         self._require_fitted()
         X = self._validate(X, reset=False)
-        problem = self._problem(X, self._codes(y, self.classes_), self.classes_)
+        problem = self._problem(X, self._truth(y, self.classes_), self.classes_)
         self._check_size(problem, self.weights_)
         self._calibrate(problem)
         return self
-
-    # -- the model file -----------------------------------------------------------------------------------------------
-
-    def _to_file(self):
-        header = {"labels": self.classes_, "n_features": int(self.n_features_in_)}
-        if hasattr(self, "feature_names_in_"):
-            header["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return header, {"weights": self.weights_}
-
-    def _from_file(self, header, tensors, need):
-        self.classes_ = need(header, "labels", np.ndarray)
-        self.n_features_in_ = need(header, "n_features", int)
-        if "feature_names" in header:
-            names = need(header, "feature_names", list)
-            if len(names) != self.n_features_in_:
-                raise ValueError(f"there are {len(names)} feature names for {self.n_features_in_} features")
-            self.feature_names_in_ = np.array(names, object)
-        self.weights_ = tensors["weights"]
-        return self._n_inputs(self.n_features_in_) * len(self.classes_)

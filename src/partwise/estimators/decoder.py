@@ -6,18 +6,21 @@ from typing import cast
 
 import numpy as np
 
+from partwise import kernels
 from partwise.estimators import passes, sequences
 from partwise.estimators.chain_model import ChainModel
+from partwise.estimators.kbest_labels import distinct_kbest
 from partwise.estimators.labels import example_weights
+from partwise.estimators.suspects import SequenceSuspects
 from partwise.losses import Family
-from partwise.objective import best_outputs, losses_at
+from partwise.objective import best_outputs, completions, losses_at
 
 
-class Decoder(ChainModel):
+class Decoder(SequenceSuspects, ChainModel):
     """Answers; trains nothing."""
 
     def predict(self, X, *, lengths=None, known=None):
-        """The labelling of highest score of each sequence.
+        """The labelling of highest score of each sequence; with ``hidden > 1``, the labels of the best sequence of states.
 
         Parameters
         ----------
@@ -41,9 +44,9 @@ class Decoder(ChainModel):
 
     def _decode(self, X, lengths, known):
         tokens, problem = self._packed(X, lengths, known=known)
-        codes, _, values = best_outputs(problem, self.weights_, self.n_jobs)
+        states, _, values = best_outputs(problem, self.weights_, self.n_jobs)
         self._refuse_impossible(values, tokens)
-        return tokens, codes
+        return tokens, self._states.labels(states)
 
     def score(self, X, y=None, sample_weight=None, *, lengths=None):
         """Accuracy: the fraction of tokens labelled right, those of a sequence weighted by its `sample_weight`.
@@ -63,6 +66,8 @@ class Decoder(ChainModel):
     def predict_marginals(self, X, *, lengths=None, known=None, pairs=False):
         """P(y_t | x) of every label, under p(y | x) ~ exp(s(y) / temperature). Refused for margin losses unless calibrated.
 
+        With ``hidden > 1`` the states of a label are added up, so the likeliest label need not be that of the best states.
+
         Parameters
         ----------
         X, lengths, known
@@ -76,18 +81,28 @@ class Decoder(ChainModel):
         """
         beta = self._beta()
         tokens, problem = self._packed(X, lengths, known=known)
+        total = self._states.total
         if pairs:
-            return [passes.pairs(problem, i, self.weights_, beta) for i in range(len(tokens.lengths))]
+            found = (passes.pairs(problem, i, self.weights_, beta) for i in range(len(tokens.lengths)))
+            return [total(total(p, 1), 2) for p in found]
         p, log_z = passes.marginals(problem, self.weights_, beta, self.n_jobs)
         self._refuse_impossible(log_z, tokens)
+        p = total(p)
         return p if tokens.joined else sequences.split(p, tokens.lengths)
 
     def predict_kbest(self, X, k=5, *, lengths=None, known=None):
-        """For each sequence a list of at most k pairs (labels, score), best first."""
+        """For each sequence a list of at most k pairs (labels, score), best first.
+
+        With ``hidden > 1`` the score of a labelling is that of its best states, and finding k takes k * length calls of the
+        oracle (see `partwise.estimators.kbest_labels`).
+        """
         if not (isinstance(k, int | np.integer) and k >= 1):
             raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
         tokens, problem = self._packed(X, lengths, known=known)
-        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        if self.hidden > 1:
+            out, values, found = distinct_kbest(problem, self.weights_, int(k), self.hidden, self.n_jobs)
+        else:
+            out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
         names, starts = self.classes_.tolist(), tokens.starts
         return [
             [
@@ -98,10 +113,15 @@ class Decoder(ChainModel):
         ]
 
     def decision_value(self, X, y=None, *, lengths=None):
-        """Score of the best labelling of each sequence, or of the labelling `y`; (sequences,)."""
+        """Score of the best labelling of each sequence, or of the labelling `y`; (sequences,).
+
+        Where `y` leaves something open, partial labels or hidden states, it is that of the best way to fill it in.
+        """
         _, problem = self._packed(X, lengths, y)
         if y is None:
             return best_outputs(problem, self.weights_, self.n_jobs)[2]
+        if kernels.is_partial(problem):
+            return completions(problem, self.weights_, self.n_jobs)[2]
         return passes.values_of_targets(problem, self.weights_, self.n_jobs)
 
     def log_probability(self, X, y=None, *, lengths=None):

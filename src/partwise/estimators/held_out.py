@@ -10,6 +10,7 @@ import numpy as np
 from partwise.features.labels import GivenLabels, numbering
 from partwise.objective import best_outputs
 from partwise.structures import ChainProblem
+from partwise.structures.hidden import States
 
 METRICS = ("cost", "error", "f1")
 
@@ -22,6 +23,7 @@ class HeldOut(NamedTuple):
     names: list[Any]  #: (rows,) labels; None or a set where there is not one
     right: np.ndarray  #: (rows, labels) bool
     costs: np.ndarray  #: (rows, labels)
+    hidden: int = 1  #: states of each label
 
     def judge(self, metric: str, classes: np.ndarray, n_jobs: int | None) -> Callable[[np.ndarray], float]:
         """A function of the weights, the less the better.
@@ -32,7 +34,7 @@ class HeldOut(NamedTuple):
         f1         1 - F1 of the spans that chunk labels write down
         =========  ====================================================================
         """
-        labels = classes.tolist()
+        labels, states = classes.tolist(), States(len(classes), self.hidden)
         starts = self.problem.starts
         if metric == "f1":
             from partwise.metrics import span_scores_coded
@@ -41,7 +43,7 @@ class HeldOut(NamedTuple):
             span_scores_coded(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0, 1]), labels)
 
         def value(w: np.ndarray) -> float:
-            answers = best_outputs(self.problem, w, n_jobs)[0]
+            answers = states.labels(best_outputs(self.problem, w, n_jobs)[0])
             if metric == "f1":
                 return 1.0 - span_scores_coded(self.gold, answers, starts, self.names, labels).f1
             if metric == "error":
@@ -51,7 +53,7 @@ class HeldOut(NamedTuple):
         return value
 
 
-def from_labels(problem: ChainProblem, given: GivenLabels, classes: np.ndarray, costs: np.ndarray) -> HeldOut:
+def from_labels(problem: ChainProblem, given: GivenLabels, classes: np.ndarray, costs: np.ndarray, hidden: int = 1) -> HeldOut:
     """Held-out data of their own, packed without labels; `costs` (labels, labels) are those of the training problem."""
     right, number = given.allows(classes), numbering(classes)
     table = np.full(right.shape, costs.max(initial=0.0))
@@ -60,15 +62,17 @@ def from_labels(problem: ChainProblem, given: GivenLabels, classes: np.ndarray, 
             table[k] = costs[number[label]]
         elif right[k].any():
             table[k] = costs[right[k]].min(0)
-    return HeldOut(problem, given.codes, given.distinct, right, table)
+    return HeldOut(problem, given.codes, given.distinct, right, table, hidden)
 
 
-def from_problem(problem: ChainProblem, classes: np.ndarray) -> HeldOut:
+def from_problem(problem: ChainProblem, classes: np.ndarray, hidden: int = 1) -> HeldOut:
     """A part of the training data."""
     n = len(classes)
-    right = np.eye(n, dtype=bool)
-    names = classes.tolist()
-    if len(problem.costs) > n:  # partially labelled: a row for each set of labels
-        right = np.vstack([right, problem.known])
-        names += [None] * (len(right) - n)
-    return HeldOut(problem, problem.gold, names, right, problem.costs)
+    states = States(n, hidden)
+    gold, right = problem.gold, states.label_sets(problem.known)
+    if hidden == 1:
+        right = np.vstack([np.eye(n, dtype=bool), right])
+    else:
+        gold = gold - states.n  # every truth is a set of states, and the first sets are those of the labels
+    names = [*classes.tolist(), *[None] * (len(right) - n)]
+    return HeldOut(problem, gold, names, right, states.label_costs(problem.costs), hidden)

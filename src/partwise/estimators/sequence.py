@@ -40,6 +40,9 @@ class SequenceLabeler(Tagger, BaseEstimator):
         Number the features of templates by hashing, into ``2 ** hash_bits`` of them, instead of keeping a vocabulary.
     order : int, default=1
         How many previous labels a transition looks at. An oracle takes O(length * (labels + 1)^order * labels).
+    hidden : int, default=1
+        States of each label that nobody sees (see `partwise.structures.hidden`): the model has weights for labels * hidden
+        states, and what it answers are their labels. Training begins at small random weights, drawn from `random_state`.
     class_weight : dict {label: weight} or "balanced", optional
         Multiplies the cost of getting that label wrong. For losses with gamma > 0.
     use_start, use_stop : bool, default=True
@@ -61,6 +64,8 @@ class SequenceLabeler(Tagger, BaseEstimator):
     transitions_ : array (labels, labels)
         Weight of going from row to column.
     start_, stop_ : array (labels,)
+    states_ : list
+        What the rows and columns of these are called: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2".
     weights_ : array
         All weights, flat.
     encoder_

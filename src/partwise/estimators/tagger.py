@@ -28,6 +28,7 @@ from partwise.solvers import get_solver, with_average
 from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed
 from partwise.structures.chain import take
+from partwise.structures.hidden import States
 
 
 class Tagger(Decoder):
@@ -56,6 +57,7 @@ class Tagger(Decoder):
         min_count=1,
         hash_bits=None,
         order=1,
+        hidden=1,
         class_weight=None,
         use_start=True,
         use_stop=True,
@@ -84,6 +86,7 @@ class Tagger(Decoder):
         self.min_count = min_count
         self.hash_bits = hash_bits
         self.order = order
+        self.hidden = hidden
         self.class_weight = class_weight
         self.use_start = use_start
         self.use_stop = use_stop
@@ -134,7 +137,7 @@ class Tagger(Decoder):
         column = given.column
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
-        self._warn_if_large(rows.n_features, len(classes))
+        self._warn_if_large(rows.n_features, len(classes) * self.hidden)
         problem = self._problem(encoder, rows, tokens, classes, gold, known)
         start = self._grown(self.weights_, self.n_features_in_, problem) if warm else None
         seed = self._seed()
@@ -143,7 +146,7 @@ class Tagger(Decoder):
             held = self._validation(validation, encoder, classes, column, problem.costs)
         elif self.early_stopping:
             kept, out = self._hold_out(len(tokens.lengths), seed)
-            held = held_out.from_problem(take(problem, out), classes)
+            held = held_out.from_problem(take(problem, out), classes, self.hidden)
             problem, weight = take(problem, kept), weight[kept]
         if (weight == 0).any():
             problem, weight = take(problem, np.flatnonzero(weight)), weight[weight > 0]
@@ -165,7 +168,8 @@ class Tagger(Decoder):
         tokens = self._tokens(X, lengths, encoder)
         given = sequences.read_labels(y, tokens)
         problem = self._problem(encoder, self._encode(encoder, tokens, "transform"), tokens, classes)
-        return held_out.from_labels(problem, given, classes, costs[: len(classes)])
+        states = States(len(classes), self.hidden)
+        return held_out.from_labels(problem, given, classes, states.label_costs(costs)[: len(classes)], self.hidden)
 
     def _judge(self, held: HeldOut | None, classes: np.ndarray) -> Any:
         return None if held is None else held.judge(self.validation_metric, classes, self.n_jobs)
@@ -175,7 +179,8 @@ class Tagger(Decoder):
     def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, lengths=None):
         """One epoch of an online solver over these sequences, in their order, going on from the current weights.
 
-        Features that are new enter the model. However a stream is cut into calls, the model after it is the same.
+        Features that are new enter the model. However a stream is cut into calls, the model after it is the same; not so with
+        ``hidden > 1``, where the features of the first call begin at small random weights, and later ones at zero.
 
         Parameters
         ----------
@@ -255,7 +260,7 @@ class Tagger(Decoder):
         else:
             deque(watched(), maxlen=0)
         classes = GivenLabels(np.arange(len(seen), dtype=np.int32), list(seen)).learn(lambda _: first.name)
-        self._warn_if_large(encoder.n_features, len(classes))
+        self._warn_if_large(encoder.n_features, len(classes) * self.hidden)
 
         def pack(part: Columns):
             tokens = self._tokens(part, None, encoder)
@@ -268,7 +273,7 @@ class Tagger(Decoder):
         task = Task(nothing, loss, np.zeros(0), self._seed(), False, self._dtype, cast(Any, self.n_jobs))
         held = None if validation is None else self._validation(validation, encoder, classes, column, nothing.costs)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {n_parts} parts")
-        self._run(solver, task, loss, self._judge(held, classes), None, checkpoint, evaluate="never")
+        self._run(solver, task, loss, self._judge(held, classes), self._start(task), checkpoint, evaluate="never")
         self._learned(encoder, classes, column)
         return self
 

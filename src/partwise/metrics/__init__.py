@@ -3,11 +3,14 @@
 Sequences: accuracy per token and per sequence; precision, recall and F1 of spans as conlleval counts them; how far chance could
 have moved them (bootstrap intervals), and whether one model is better than another (paired tests).
 
+Rankings, of suspects say: average precision, precision and recall among the first (`ranking`).
+
 Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
 Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) and are fast enough to run after every epoch.
 """
 
 from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
+from partwise.metrics.ranking import average_precision, precision_at, recall_at
 from partwise.metrics.reporting import Report, report, report_coded
 from partwise.metrics.resampling import Comparison, Interval, bootstrap_intervals, compare
 from partwise.metrics.scorers import (
@@ -28,8 +31,11 @@ __all__ = [
     "Scorer",
     "SequenceCounts",
     "SpanScores",
+    "average_precision",
     "bootstrap_intervals",
     "compare",
+    "precision_at",
+    "recall_at",
     "report",
     "report_coded",
     "sequence_accuracy",

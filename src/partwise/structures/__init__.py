@@ -1,6 +1,8 @@
 """What can be predicted: one module per structure, each a packed problem and its kernels."""
 
-from partwise.structures import chain_oracles as chain_oracles  # registers the oracles of chains
+from partwise.structures import chain_costs as chain_costs  # registers the oracles of chains
+from partwise.structures import chain_max_marginals as chain_max_marginals
+from partwise.structures import chain_oracles as chain_oracles
 from partwise.structures.chain import ChainProblem, PartialChainProblem, chain_problem
 from partwise.structures.multiclass import MulticlassProblem, PartialMulticlassProblem, multiclass_problem
 

@@ -132,6 +132,7 @@ def place(starts: np.ndarray, token: int) -> str:
     return f"sequence {i}, token {token - int(starts[i])}"
 
 
+@kernels.take.implements(ChainProblem)
 def take(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
     """The sequences numbered `which`, as a problem of their own."""
     lengths = np.diff(problem.starts)[which]

@@ -1,0 +1,367 @@
+"""Labels that a model refuses to believe: likely mistakes in the data.
+
+With s(y) the score of an output, y_i the given one and l its cost, what the model **believes** of example i is
+
+    believed_i = argmax_y s(y) - b l_i(y),
+
+b being that of the ramp loss it was trained with (Mancev 2015: 1), 0 for other losses, whose belief is their prediction. Where it
+is not the given output, the example is in Mancev's set A: the ramp loss has given it up, and it has no pull on the weights
+any more. These are the suspects, ranked by the **margin** of the best other output over the given one,
+
+    margin_i = ( max_{y != y_i} s(y) - s(y_i) ) / sqrt(T_i),
+
+T_i being the number of labelled tokens (1 for classes). The differences of tokens add up, their chance variation only with the
+square root of their number: dividing by it, long sequences do not come first because they are long, nor do short ones in which a
+single token is in doubt. For examples that are believed the margin is negative: they too are ranked, those first that hardly are.
+
+The margin of a **token** is what its label costs, all else at its best: with the max-marginals M_t(c) = max_{y: y_t = c} s(y),
+
+    margin_it = max_{c != y_t} M_t(c) - M_t(y_t),
+
+and max_{y != y_i} s(y) = max_t max_{c != y_t} M_t(c) comes from the same pass. What is not labelled is never in doubt: of a token
+with several acceptable labels the best takes the place of y_t, one without a label has margin -inf.
+
+A model has learnt its training labels, the wrong ones too. *Cross-validated* margins (``cv=5``) are those of models that have not
+seen the example: the examples are dealt out into parts at random, and each part is judged by a model of all others.
+
+Cost: one pass with about four times the work of prediction; cross-validated, k trainings besides. Memory: a few numbers a token.
+
+References
+----------
+D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from numbers import Integral, Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.compilation import entry
+from partwise.estimators import sequences
+from partwise.loss_kernels import refer
+from partwise.losses import get_loss
+from partwise.objective import chunks, in_threads
+
+
+@dataclass(frozen=True)
+class SuspectToken:
+    """A token whose label is in doubt."""
+
+    token: int  #: its place in the sequence
+    given: Any
+    believed: Any
+    margin: float
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An example whose label the model refuses to believe."""
+
+    example: int  #: its number in X
+    given: Any  #: a label, or the labels of a sequence
+    believed: Any
+    margin: float
+    tokens: tuple[SuspectToken, ...] | None = None  #: of sequences: where the two differ, largest margin first
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON and data frames; `tokens` only where there are any."""
+        fields = asdict(self)
+        if self.tokens is None:
+            del fields["tokens"]
+        else:
+            fields["tokens"] = [asdict(token) for token in self.tokens]
+        return fields
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Numbers: over packed problems, for any structure with nodes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Doubts(NamedTuple):
+    """What a model makes of the labels of all examples, outputs end to end."""
+
+    starts: np.ndarray  #: (N + 1,) where the outputs of the examples begin
+    margins: np.ndarray  #: (N,) -inf where nothing is labelled
+    refused: np.ndarray  #: (N,) bool: what is believed is not acceptable
+    believed: np.ndarray  #: (tokens,) int32
+    token_margins: np.ndarray  #: (tokens,) -inf where nothing is labelled
+    wrong: np.ndarray  #: (tokens,) bool: what is believed there is not acceptable
+
+
+@entry
+def doubt_pass(problem, b, first, last, w, theta, other, nodes, y, starts, margins, refused, believed, token_margins, wrong):
+    """Fill in what `Doubts` holds for first <= i < last."""
+    width = kernels.width(problem)
+    for i in range(first, last):
+        begin, length, parts = starts[i], starts[i + 1] - starts[i], kernels.n_parts(problem, i)
+        scores, costs = theta[:parts], other[:parts]
+        answer = believed[begin : begin + length]
+        refer(problem, i, w, 1.0, b, scores, costs, answer, y[:length])
+        given = float(kernels.complete(problem, i, scores, y[:length]))
+        kernels.max_marginals(problem, i, scores, nodes)
+        costs[:] = 0.0
+        kernels.add_cost(problem, i, 1.0, costs)  # what is free is acceptable
+        refused[i], best, labelled = False, -np.inf, 0
+        for t in range(length):
+            acceptable, rival = -np.inf, -np.inf
+            for c in range(width):
+                value = float(nodes[t * width + c])
+                if costs[t * width + c] > 0.0:
+                    rival = max(rival, value)
+                else:
+                    acceptable = max(acceptable, value)
+            wrong[begin + t] = costs[t * width + answer[t]] > 0.0
+            refused[i] |= wrong[begin + t]
+            token_margins[begin + t] = -np.inf
+            if rival > -np.inf:
+                token_margins[begin + t] = rival - acceptable if acceptable > -np.inf else np.inf
+                best, labelled = max(best, rival), labelled + 1
+        margins[i] = -np.inf
+        if labelled > 0:
+            margins[i] = (best - given) / np.sqrt(labelled) if given > -np.inf else np.inf
+
+
+def no_doubts(starts: np.ndarray) -> Doubts:
+    """Room for what is found about outputs that begin there."""
+    n, m = len(starts) - 1, int(starts[-1])
+    return Doubts(starts, np.zeros(n), np.zeros(n, np.bool_), np.zeros(m, np.int32), np.zeros(m), np.zeros(m, np.bool_))
+
+
+def doubts(problem: Any, w: np.ndarray, b: float, n_jobs: int | None = None) -> Doubts:
+    """What weights w make of the labels of a problem, in threads."""
+    starts, parts = kernels.sizes(problem)
+    longest, found = int(np.diff(starts).max(initial=0)), no_doubts(starts)
+
+    def run(chunk):
+        nodes = np.zeros(longest * kernels.width(problem))
+        doubt_pass(problem, b, *chunk, w, np.zeros(parts), np.zeros(parts), nodes, np.zeros(longest, np.int32), *found)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return found
+
+
+def cross_validated(problem: Any, train: Callable[[Any, np.ndarray], np.ndarray], b: float, k: int, seed: int, n_jobs) -> Doubts:
+    """The same, every example being judged by weights that ``train(problem, which)`` learnt from other examples."""
+    starts, _ = kernels.sizes(problem)
+    n = len(starts) - 1
+    if n < k:
+        raise ValueError(f"The 'cv' parameter is {k}, but there are {n} examples only.")
+    part = np.random.default_rng((seed, 3)).permutation(n) % k
+    part_of_token = np.repeat(part, np.diff(starts))
+    whole = no_doubts(starts)
+    for fold in range(k):
+        mine, others = np.flatnonzero(part == fold), np.flatnonzero(part != fold)
+        found = doubts(kernels.take(problem, mine), train(kernels.take(problem, others), others), b, n_jobs)
+        whole.margins[mine], whole.refused[mine] = found.margins, found.refused
+        tokens = part_of_token == fold
+        whole.believed[tokens], whole.token_margins[tokens], whole.wrong[tokens] = (
+            found.believed,
+            found.token_margins,
+            found.wrong,
+        )
+    return whole
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# What estimators say
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class Judged(NamedTuple):
+    """Doubts, and the labels they are about."""
+
+    found: Doubts
+    given: Sequence[Any]  #: labels of all examples or tokens, end to end, as they were given
+    believed: Sequence[Any]  #: likewise
+
+    def ranked(self, threshold: float | None, top: int | None) -> list[int]:
+        """Numbers of the suspects, largest margin first: those refused, with a threshold those of them with a larger margin."""
+        if threshold is not None and not (isinstance(threshold, Real) and threshold >= 0):
+            raise ValueError(
+                f"The 'threshold' parameter must be a float in the range [0, inf) or None. Got {threshold!r} instead."
+            )
+        if top is not None and not (isinstance(top, Integral) and not isinstance(top, bool) and top >= 0):
+            raise ValueError(f"The 'top' parameter must be an int in the range [0, inf) or None. Got {top!r} instead.")
+        chosen = self.found.refused if threshold is None else self.found.refused & (self.found.margins > threshold)
+        return in_order(self.found.margins, chosen)[:top].tolist()
+
+    def suspect_class(self, i: int) -> Suspect:
+        """The record of example i of a classifier."""
+        return Suspect(i, self.given[i], self.believed[i], float(self.found.margins[i]))
+
+    def suspect_sequence(self, i: int) -> Suspect:
+        """The record of sequence i."""
+        first, last = self.found.starts[i : i + 2].tolist()
+        order = first + in_order(self.found.token_margins[first:last], self.found.wrong[first:last])
+        tokens = tuple(
+            SuspectToken(t - first, self.given[t], self.believed[t], float(self.found.token_margins[t])) for t in order.tolist()
+        )
+        return Suspect(i, list(self.given[first:last]), list(self.believed[first:last]), float(self.found.margins[i]), tokens)
+
+
+def in_order(margins: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """The numbers of those chosen, largest margin first."""
+    numbers = np.flatnonzero(chosen)
+    return numbers[np.argsort(-margins[numbers], kind="stable")]
+
+
+def learn_and_doubt(model: Any, problem: Any, threshold: Any, cv: Any, weight: np.ndarray | None = None) -> Doubts:
+    """The doubts of a fitted model about a labelled problem; or, with `cv`, those of others with its parameters."""
+    loss = get_loss(model.loss)
+    b = float(getattr(loss, "b", 0.0)) if threshold is None else 0.0
+    if cv is None:
+        return doubts(problem, model.weights_, b, model.n_jobs)
+    if not isinstance(cv, Integral) or isinstance(cv, bool) or cv < 2:
+        raise ValueError(f"The 'cv' parameter must be an int in the range [2, inf) or None. Got {cv!r} instead.")
+    seed = model._seed()
+
+    def train(part: Any, which: np.ndarray) -> np.ndarray:
+        learner = unfitted(model)
+        learner._solve(part, loss, None if weight is None else weight[which], None, None, seed)
+        return learner.weights_
+
+    return cross_validated(problem, train, b, int(cv), seed, model.n_jobs)
+
+
+def unfitted(model: Any) -> Any:
+    """Another one with the same parameters, that says nothing."""
+    other = type(model)(**model.parameters())
+    other.verbose, other.callbacks = 0, None
+    return other
+
+
+class ClassSuspects:
+    """`suspects` and `suspicion` of classifiers."""
+
+    def suspects(self, X, y, *, threshold=None, top=None, cv=None) -> list[Suspect]:
+        """Examples whose label the model refuses to believe, largest margin first (see `partwise.estimators.suspects`).
+
+        Parameters
+        ----------
+        X : array or sparse matrix (examples, features)
+        y : array or list (examples,)
+            The labels to be judged. One that is unknown, None, is never in doubt; of a set, "one of these", the best is.
+        threshold : float, optional
+            By default those are listed that the loss has given up: for ``"ramp"``, where another class is better by more than its
+            cost; for others, where the prediction is not the given class. With a threshold, those whose prediction is not
+            the given class and whose margin is larger.
+        top : int, optional
+            At most so many.
+        cv : int, optional
+            Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters of
+            this estimator, which then need not be fitted.
+
+        Returns
+        -------
+        list of Suspect
+            Each with the fields ``example`` (its number in X), ``given``, ``believed``, ``margin``.
+        """
+        judged = self._question(X, y, threshold, cv)
+        return [judged.suspect_class(i) for i in judged.ranked(threshold, top)]
+
+    def suspicion(self, X, y, *, cv=None) -> np.ndarray:
+        """The margin of the best other class over the given one, of all examples, (examples,); -inf where none is given."""
+        return self._question(X, y, None, cv).found.margins
+
+    def _question(self, X, y, threshold=None, cv=None) -> Judged:
+        me: Any = self
+        fitted = hasattr(me, "weights_")
+        if cv is None:
+            me._require_fitted()
+            if hasattr(y, "__len__") and not len(y) and not (X.shape[0] if hasattr(X, "shape") else len(X)):
+                return Judged(no_doubts(np.zeros(1, np.int64)), [], [])  # scikit-learn's checks refuse to look at no examples
+        elif not fitted:
+            me = unfitted(me)
+            me._check_parameters()
+        X, y = me._validate(X, y, reset=not fitted)
+        classes = me.classes_ if fitted else me._learn_classes(y)
+        truth = me._truth(y, classes)
+        problem = me._problem(X, truth, classes)
+        if fitted:
+            me._check_size(problem, me.weights_)
+        found = learn_and_doubt(me, problem, threshold, cv, me._weights_of(X, truth, classes, None))
+        given = [y.distinct[k] for k in y.codes.tolist()] if hasattr(y, "distinct") else y.tolist()
+        states = found.believed if me.hidden == 1 else found.believed // me.hidden
+        return Judged(found, given, classes[states].tolist())
+
+
+class SequenceSuspects:
+    """`suspects` and `suspicion` of models of sequences."""
+
+    def suspects(self, X, y=None, *, lengths=None, threshold=None, top=None, cv=None) -> list[Suspect]:
+        """Sequences whose labels the model refuses to believe, largest margin first (see `partwise.estimators.suspects`).
+
+        Parameters
+        ----------
+        X : sequences, or tokens end to end with `lengths`, or Columns
+        y : label sequences, or labels end to end; for Columns also the number of a column, or None for the last one
+            The labels to be judged. A token whose label is unknown, None, is never in doubt; of a set the best label is.
+        lengths : array, optional
+        threshold : float, optional
+            By default those are listed that the loss has given up: for ``"ramp"``, where other labels are better by more than
+            their cost; for others, where the prediction is not what was given. With a threshold, those whose prediction is not
+            what was given and whose margin is larger.
+        top : int, optional
+            At most so many.
+        cv : int, optional
+            Judge every sequence by a model that has not seen it: train on all but one of so many parts, with the parameters (and
+            the features, if fitted) of this estimator, which then need not be fitted.
+
+        Returns
+        -------
+        list of Suspect
+            Each with the fields ``example`` (its number in X), ``given``, ``believed`` (lists of labels), ``margin``, and
+            ``tokens``, the tokens where the two differ: ``token``, ``given``, ``believed``, ``margin``, largest margin first.
+        """
+        judged = self._question(X, y, lengths, threshold, cv)
+        return [judged.suspect_sequence(i) for i in judged.ranked(threshold, top)]
+
+    def suspicion(self, X, y=None, *, lengths=None, tokens=False, cv=None) -> np.ndarray:
+        """The margin of the best other labelling over the given one, of all sequences, (sequences,); -inf where none is given.
+
+        With ``tokens=True`` the margins of the single tokens instead, end to end, (tokens,).
+        """
+        found = self._question(X, y, lengths, None, cv).found
+        return found.token_margins if tokens else found.margins
+
+    def _question(self, X, y=None, lengths=None, threshold=None, cv=None) -> Judged:
+        me: Any = self
+        fitted = hasattr(me, "weights_")
+        if cv is None:
+            me._require_fitted()
+        elif not fitted:
+            me = unfitted(me)
+            me._check_parameters()
+        tokens = me._tokens(X, lengths, me.encoder_ if fitted else None)
+        given = sequences.read_labels(y, tokens)
+        classes = me.classes_ if fitted else given.learn(tokens.place)
+        gold, known = me._codes(given, classes, tokens)
+        encoder = me.encoder_ if fitted else me._new_encoder(tokens, given)
+        rows = me._encode(encoder, tokens, "transform" if fitted else "fit_transform")
+        problem = me._problem(encoder, rows, tokens, classes, gold, known)
+        if fitted:
+            me._check_size(problem, me.weights_)
+        found = learn_and_doubt(me, problem, threshold, cv)
+        states = found.believed if me.hidden == 1 else found.believed // me.hidden
+        return Judged(found, Coded(given.codes, given.distinct), Coded(states, classes.tolist()))
+
+
+class Coded(Sequence[Any]):
+    """Labels end to end, made when they are asked for: a record needs few of them."""
+
+    def __init__(self, codes: np.ndarray, names: list[Any]):
+        self.codes, self.names = codes, names
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, which: Any) -> Any:
+        if isinstance(which, slice):
+            return [self.names[k] for k in self.codes[which].tolist()]
+        return self.names[self.codes[which]]

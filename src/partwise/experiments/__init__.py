@@ -1,0 +1,28 @@
+"""The papers' tables and figures, each one command: ``partwise reproduce NAME --data DIR``.
+
+To add one: write a file with a subclass of `Experiment` (see `partwise.experiments.experiment`) and name it here.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from partwise.experiments.experiment import Experiment
+
+EXPERIMENTS = {
+    "mancev-table-5.1": "partwise.experiments.mancev_table_5_1:Table51",
+    "mancev-figure-4.1": "partwise.experiments.mancev_figure_4_1:Figure41",
+    "mancev-figure-5.1": "partwise.experiments.mancev_figure_5_1:Figure51",
+    "do-table-1": "partwise.experiments.do_table_1:Table1",
+    "do-figure-2": "partwise.experiments.do_figure_2:Figure2",
+}
+
+
+def get_experiment(name: str) -> Experiment:
+    """The experiment of that name. Its module is imported now, not before."""
+    if name not in EXPERIMENTS:
+        raise ValueError(f"There is no experiment {name!r}. There are: {', '.join(EXPERIMENTS)}.")
+    module, _, kind = EXPERIMENTS[name].partition(":")
+    return getattr(importlib.import_module(module), kind)()

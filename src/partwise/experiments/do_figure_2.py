@@ -1,0 +1,122 @@
+"""Do et al. (2008), Figure 2: how tight the bounds are while the ramp loss is minimised, and at the end for several C.
+
+Three means over the training examples, after every epoch of CCCP around SDM:
+
+    actual      l(y^), the cost of the prediction
+    ramp        max_y [s(y) + l(y)] - max_y s(y), the non-convex bound that is minimised
+    convex      max_y [s(y) + l(y)] - s(y_i), the hinge
+
+actual <= ramp <= convex always. The paper shows RNA folding; here are chains (handwritten words, one fold of the OCR set) and
+classes (satimage), both with 10 % shuffled labels, so that some examples cannot be fitted. Curves for two C; the final bounds
+for all of them.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from partwise.experiments.experiment import Experiment, Result, Table, groups
+from partwise.experiments.multiclass import SETS, read_set, standardise
+from partwise.experiments.tagging import train
+
+OCR = "ocr_letters/letters.npz"
+GRID = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+CURVES = (1e-3, 1e-1)  #: the C that get a panel of their own
+SHUFFLED = 0.1
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One training, watched."""
+
+    dataset: str
+    C: float
+    epochs: int
+    T: int  #: epochs between two choices of targets
+    examples: int  #: at most
+
+
+class Figure2(Experiment):
+    """See the module."""
+
+    name = "do-figure-2"
+    about = "Actual cost, ramp bound and convex bound while the ramp is minimised, for several C"
+    source = "Do et al. 2008, Figure 2"
+    minutes = {"quick": 1, "full": 5}
+    files = (OCR, *SETS["satimage"])
+    notes = {"quick": "quick: at most 300 words or 1000 rows, 20 epochs."}
+
+    def cells(self, setting: str) -> list[Cell]:
+        epochs, T, sizes = (20, 5, (300, 1000)) if setting == "quick" else (60, 10, (700, 5000))
+        return [Cell(name, C, epochs, T, n) for name, n in zip(("ocr_letters", "satimage"), sizes, strict=True) for C in GRID]
+
+    def run(self, data: Path, cell: Cell) -> dict[str, Any]:
+        from partwise.losses import get_loss
+        from partwise.objective import losses_at, mean_cost
+        from partwise.solvers import CCCP
+        from partwise.solvers.sdm import SDM
+
+        problem = make_problem(data, cell.dataset, cell.examples)
+        found: dict[str, list[float]] = {"epoch": [], "actual": [], "ramp": [], "convex": []}
+
+        def note(record: Any) -> None:
+            w = record.weights()
+            found["epoch"].append(record.epoch)
+            found["actual"].append(mean_cost(problem, w))
+            for name, loss in (("ramp", "ramp_do"), ("convex", "hinge")):
+                found[name].append(float(losses_at(problem, get_loss(loss), w).mean()))
+
+        train(problem, "ramp_do", CCCP(SDM(), epochs=cell.T), cell.C, cell.epochs, callbacks=[note])
+        return found
+
+    def summarise(self, results: Sequence[Result]) -> list[Table]:
+        table = Table(
+            "mean over the training examples: after the first round, in which the convex loss is minimised, and at the end",
+            ("data", "C", "actual", "ramp", "convex", "actual, end", "ramp, end", "convex, end"),
+        )
+        for r in results:
+            moments = [[f"{r.numbers[name][k]:.3f}" for name in ("actual", "ramp", "convex")] for k in (r.cell.T - 1, -1)]
+            table.rows.append((r.cell.dataset, f"{r.cell.C:g}", *moments[0], *moments[1]))
+        return [table]
+
+    def draw(self, figure: Any, results: Sequence[Result]) -> None:
+        by_set = groups(results, "dataset")
+        figure.set_size_inches(4 * (len(CURVES) + 1), 3.4 * len(by_set))
+        rows = figure.subplots(len(by_set), len(CURVES) + 1, squeeze=False)
+        for axes, ((name,), some) in zip(rows, by_set.items(), strict=True):
+            for axis, C in zip(axes, CURVES, strict=False):
+                numbers = next(r.numbers for r in some if r.cell.C == C)
+                for bound in ("convex", "ramp", "actual"):
+                    axis.plot(numbers["epoch"], numbers[bound], label=bound)
+                axis.set(title=f"{name}, C = {C:g}", xlabel="epochs", ylim=(0, None))
+            for bound in ("convex", "ramp", "actual"):
+                axes[-1].plot([r.cell.C for r in some], [r.numbers[bound][-1] for r in some], marker="o", label=bound)
+            axes[-1].set(title=f"{name}, at the end", xlabel="C", xscale="log", ylim=(0, None))
+            axes[0].set_ylabel("mean over the training examples")
+            axes[0].legend()
+
+
+@functools.lru_cache(maxsize=1)
+def make_problem(data: Path, name: str, examples: int) -> Any:
+    """Training data with shuffled labels, packed."""
+    import numpy as np
+    from scipy.sparse import csr_matrix
+
+    from partwise.datasets.planted import plant_errors
+    from partwise.structures import chain_problem, multiclass_problem
+
+    if name == "satimage":
+        x, y = read_set(data, name, examples)
+        noisy = plant_errors(y, SHUFFLED, how="shuffle").y
+        return multiclass_problem(standardise(x)[0], noisy, int(y.max()) + 1)
+    with np.load(data / OCR, allow_pickle=False) as letters:
+        words = np.unique(letters["word_id"][letters["fold"] == 0])[:examples]
+        mine = np.isin(letters["word_id"], words)
+        lengths = np.unique(letters["word_id"][mine], return_counts=True)[1]
+        pixels = csr_matrix(np.unpackbits(letters["pixels"][mine], axis=1).astype(float))  # ones only: rows of indices
+        noisy = plant_errors(letters["labels"][mine].astype(np.int32), SHUFFLED, how="shuffle").y
+    return chain_problem(pixels, lengths, noisy, 26)
