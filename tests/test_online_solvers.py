@@ -382,7 +382,7 @@ def test_interpreted_is_compiled(solver, loss):
 def test_refused_losses_name_who_can():
     problem = classes()
     with pytest.raises(
-        ValueError, match=r"'perceptron' minimises the perceptron loss.*not the loss 'hinge'.*mira.*can: perceptron\."
+        ValueError, match=r"'perceptron' minimises the perceptron loss.*not the loss 'hinge'.*mira.*can: perceptron, ramp_2\."
     ):
         solve(problem, "hinge", "perceptron")
     for name in ("mira", "kbest_mira"):

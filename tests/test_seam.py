@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -130,3 +131,11 @@ def test_an_implementation_with_other_parameters_is_refused():
 def test_a_kernel_without_implementation_says_what_there_is():
     with pytest.raises(TypeError, match="Nothing does not implement the kernel 'best'"):
         kernels.best(Nothing(), 0, np.zeros(1), np.zeros(1, np.int32))
+
+
+def test_a_structure_whose_targets_cannot_be_replaced_is_told_what_to_write():
+    class NoTargets(NamedTuple):
+        gold: np.ndarray
+
+    with pytest.raises(TypeError, match="needs the kernel 'with_targets', and NoTargets has no field 'targets'"):
+        kernels.with_targets(NoTargets(np.zeros(2)), np.zeros(2, np.int32))
