@@ -66,6 +66,14 @@ def test_words_for_people(folder):
     assert run("train.txt", "-o", "model", "--epochs", 1, "--quiet").output == ""
 
 
+def test_ramp_tells_its_rounds_and_what_it_refuses(folder):
+    result = run("train.txt", "-o", "model", "--json", "--loss", "ramp", "--epochs", 6)
+    about = json.loads(result.stdout)
+    assert about["solver"] == "pegasos" and about["rounds"] == 3 and 0 <= about["refused"] <= 40
+    assert about["primal"] == pytest.approx(about["objective"], rel=1e-6)
+    assert load().loss == "ramp" and "3 rounds" in run("train.txt", "-o", "model", "--loss", "ramp", "--epochs", 6).stderr
+
+
 def test_certified_solvers_tell_their_gap(folder):
     about = json.loads(run("train.txt", "-o", "model", "--json", "--solver", "sdm", "--dtype", "float64").stdout)
     assert about["converged"] and 0 <= about["gap"] <= 1e-3 * about["primal"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, cast
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 20  # rows of the table, unless told otherwise
 AROUND = 3  # words shown on either side of a word in doubt
+SHOWN = 300  # characters of a sentence in the table; files and JSON have all of it
 FOLDS = 5  # with --train
 
 
@@ -321,7 +323,7 @@ def show(rows: list[Row], about: dict[str, Any], numbers: dict[str, Any] | None,
     table.add_column(Text("in context" if tokens else "words in doubt: [word given > believed]"))
     for row in rows:
         labels = [Text(row.given), Text(row.believed)] if isinstance(row, TokenRow) else []
-        table.add_row(f"{row.line:,}", f"{row.margin:.2f}", *labels, Text(row.text))
+        table.add_row(f"{row.line:,}", f"{row.margin:.2f}", *labels, Text(textwrap.shorten(row.text, SHOWN, placeholder=" ...")))
     console.print(table)
     if len(rows) < about["refused"]:
         console.print(f"the first {len(rows)} of {about['refused']:,}; --top N for more, -o FILE for all")

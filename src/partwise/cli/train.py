@@ -146,6 +146,10 @@ class Run:
             "status": result.status,
             "message": result.message,
         }
+        if result.rounds:
+            about |= {"rounds": len(result.rounds), "objective": result.rounds[-1].objective}
+            if not result.loss.is_convex:  # of partial labels, nothing is refused
+                about["refused"] = result.rounds[-1].refused
         if score is not None:
             about["dev"] = score()
         estimator.training_ = {k: v for k, v in about.items() if isinstance(v, str | int | float) and v == v}
@@ -181,6 +185,9 @@ def summary(about: dict[str, Any]) -> str:
     """The end of the story, in a few lines."""
     seconds = ", ".join(f"{name} {about['seconds'][name]:.2f}" for name in ("read", "features", "train", "save"))
     lines = [about["message"], f"{about['features']:,} features, {about['labels']} labels; seconds: {seconds}"]
+    if "refused" in about:
+        share = f"{about['refused']:,} of {about['examples']:,} examples have labels that the model refuses"
+        lines.append(f"{about['rounds']} rounds; {share}" + (": see partwise suspects" if about["refused"] else ""))
     if "dev" in about:
         shown = [key for key in ("f1", "precision", "recall", "accuracy") if about["dev"].get(key) is not None]
         lines.append("dev: " + ", ".join(f"{key} {100 * about['dev'][key]:.2f} %" for key in shown))
