@@ -45,8 +45,13 @@ def refer_to_truth(problem, i, t, out):
 
 
 @helper
-def score_at_costs(problem, i, w, scale, theta, t, ys, values, costs):
-    """Part scores into `theta`, the target (or best completion) into `t`, best outputs of every cost; how many, and s(r)."""
+def score_at_costs(problem, i, w, scale, theta, t):
+    """Part scores into `theta`, the target (or best completion) into `t`.
+
+    Returns the best outputs of every cost, their scores, their costs, how many there are, and s(r).
+    """
+    most = kernels.n_costs(problem, i)
+    ys, values, costs = np.empty((most, len(t)), np.int32), np.empty(most), np.empty(most)
     kernels.score(problem, i, w, theta)
     if scale != 1.0:
         theta *= scale
@@ -54,7 +59,8 @@ def score_at_costs(problem, i, w, scale, theta, t, ys, values, costs):
     r = np.empty(len(t), np.int32)
     refer_to_truth(problem, i, t, r)
     reference = float(kernels.value_of(problem, i, theta, r))
-    return kernels.best_at_costs(problem, i, theta, ys, values, costs), reference
+    n = kernels.best_at_costs(problem, i, theta, ys, values, costs)
+    return ys, values, costs, n, reference
 
 
 @helper
@@ -73,9 +79,8 @@ def highest(values, costs, n, reference, power):
 @evaluate.implements(RescaledMaximum)
 def _(loss, problem, i, w, scale, work):
     theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
-    most, t = kernels.n_costs(problem, i), work.t[:length]
-    ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
-    n, reference = score_at_costs(problem, i, w, scale, theta, t, ys, values, costs)
+    t = work.t[:length]
+    ys, values, costs, n, reference = score_at_costs(problem, i, w, scale, theta, t)
     top, which = highest(values, costs, n, reference, loss.power)
     work.y[:length] = ys[which]
     cost = kernels.cost(problem, i, t)
@@ -87,9 +92,8 @@ def _(loss, problem, i, w, scale, work):
 @evaluate.implements(RescaledDifference)
 def _(loss, problem, i, w, scale, work):
     theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
-    most, t = kernels.n_costs(problem, i), work.t[:length]
-    ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
-    n, reference = score_at_costs(problem, i, w, scale, theta, t, ys, values, costs)
+    t = work.t[:length]
+    ys, values, costs, n, reference = score_at_costs(problem, i, w, scale, theta, t)
     top, which = highest(values, costs, n, reference, loss.power)
     work.y[:length] = ys[which]
     # a tie goes to the truth, as in every ramp loss

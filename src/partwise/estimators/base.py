@@ -29,7 +29,7 @@ from partwise.solvers.cccp import first_guess
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
-from partwise.structures.hidden import small_weights
+from partwise.structures.hidden import States, small_weights
 
 
 def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callable[[Any], bool]:
@@ -66,6 +66,7 @@ class Structured:
     solver: Any
     C: float
     hidden: int
+    classes_: np.ndarray
     tol: float
     max_epochs: int | None
     patience: int
@@ -319,6 +320,18 @@ class Structured:
             negative_log_likelihood, bounds=(centre - 12.0, centre + 12.0), method="bounded", options={"xatol": 1e-4}
         )
         self.temperature_ = math.exp(-float(found.x))
+
+    # -- hidden states ------------------------------------------------------------------------------------------------
+
+    @property
+    def _states(self) -> States:
+        return States(len(self.classes_), self.hidden)
+
+    @property
+    def states_(self) -> list[Any]:
+        """What the rows of `coef_` are about: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2"."""
+        self._require_fitted("states_")
+        return self._states.names(self.classes_.tolist())
 
     # -- the model file -----------------------------------------------------------------------------------------------
 

@@ -196,16 +196,6 @@ class ChainModel(Structured):
 
     # -- the weights --------------------------------------------------------------------------------------------------
 
-    @property
-    def _states(self) -> States:
-        return States(len(self.classes_), self.hidden)
-
-    @property
-    def states_(self) -> list[Any]:
-        """What the rows of `coef_` are about: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2"."""
-        self._require_fitted("states_")
-        return self._states.names(self.classes_.tolist())
-
     def _block(self, name: str) -> np.ndarray:
         n_states = self._states.n
         w = self._require_fitted(name).reshape(-1, n_states)

@@ -154,16 +154,6 @@ class ClassModel(Structured):
         return n_features + bool(self.fit_intercept)
 
     @property
-    def _states(self) -> States:
-        return States(len(self.classes_), self.hidden)
-
-    @property
-    def states_(self) -> list[Any]:
-        """What the rows of `coef_` are about: the classes, or with ``hidden > 1`` their states, "cat/1", "cat/2"."""
-        self._require_fitted("states_")
-        return self._states.names(self.classes_.tolist())
-
-    @property
     def coef_(self) -> np.ndarray:
         """Weights of the features, (classes, features), or (states, features) if classes have several."""
         w = self._require_fitted("coef_")
