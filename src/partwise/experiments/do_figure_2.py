@@ -46,7 +46,7 @@ class Figure2(Experiment):
     name = "do-figure-2"
     about = "Actual cost, ramp bound and convex bound while the ramp is minimised, for several C"
     source = "Do et al. 2008, Figure 2"
-    minutes = {"quick": 1, "full": 5}
+    minutes = {"quick": 1, "full": 2}
     files = (OCR, *SETS["satimage"])
     notes = {"quick": "quick: at most 300 words or 1000 rows, 20 epochs."}
 
