@@ -14,7 +14,7 @@ from partwise.cli.train_tag import train
 
 app = typer.Typer(
     name="partwise",
-    help="Structured prediction: any output structure, any loss from perceptron to CRF, any solver.",
+    help="Structured prediction: any output structure, any loss from perceptron to ramp, any solver.",
     no_args_is_help=True,
     add_completion=False,
 )

@@ -31,8 +31,9 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     Parameters
     ----------
-    loss : {"hinge", "crf", "softmax_margin", "perceptron"} or Family, default="hinge"
+    loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
         ``"hinge"`` is the multiclass SVM of Crammer and Singer, ``"crf"`` is multinomial logistic regression.
+        The ramp losses are robust against wrong labels; the default is ``"hinge"``.
     C : float, default=1.0
         Weight of the losses against the regulariser. The smaller, the stronger the regularisation.
     solver : str or Solver, default="auto"
