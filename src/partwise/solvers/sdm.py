@@ -365,7 +365,7 @@ class SDM(Solver):
         scratch = (block.records, block.ys, block.change, state.work.gradient, state.second)
         refresh_products(task.problem, sets, changed, *scratch)
         follow_targets(before.problem, task.problem, changed, task.C, state.weights)
-        state.rest[:], state.calm[:], state.seen = 0, 0, 0.0
+        state.rest[changed], state.calm[changed], state.seen = 0, 0, 0.0  # the others may rest on: the certificate sees them all
         return state
 
     def weights(self, state: SDMState) -> np.ndarray:
