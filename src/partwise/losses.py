@@ -107,6 +107,10 @@ class Loss:
     def check(self, problem: Any) -> None:
         """Raise a ValueError if `problem`, which has the kernels, cannot be used with this loss."""
 
+    def unseen(self, problem: Any, C: Any, w: Any, n_jobs: int | None = None) -> float:
+        """How much more than it was found to be sum_i C_i L_i(w) can be: zero, unless the oracle of `problem` is a search."""
+        return 0.0
+
 
 def check_number(value: Any, name: str, who: Any, positive: bool = False) -> None:
     """Raise unless `value` is a number >= 0 and finite, or positive and possibly infinite."""

@@ -258,7 +258,7 @@ class Structured:
         if result.status == "interrupted":
             warnings.warn(f"{self._who}: fit was {result.message}. The fitted estimator can be used.", UserWarning, stacklevel=4)
         certified = bool(result.history) and math.isfinite(result.history[-1].estimate)
-        if result.status == "max_epochs" and certified and self.tol > 0:
+        if result.status in ("max_epochs", "stalled") and certified and self.tol > 0:
             gap = (
                 f" (relative duality gap {result.gap / abs(result.primal):.2g})"
                 if result.gap == result.gap and result.primal
@@ -266,9 +266,9 @@ class Structured:
             )
             # scikit-learn's class, where anyone can know it: not worth importing otherwise
             category = getattr(sys.modules.get("sklearn.exceptions"), "ConvergenceWarning", UserWarning)
+            longer = "Increase max_epochs, increase tol" if result.status == "max_epochs" else "Increase tol, take dtype='float64'"
             warnings.warn(
-                f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. Increase max_epochs, increase tol, "
-                "decrease C, or scale the features.",
+                f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. {longer}, decrease C, or scale the features.",
                 category,
                 stacklevel=4,
             )

@@ -37,6 +37,7 @@ class Task:
     dtype: Any = np.float64
     n_jobs: int | None = None
     tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
+    l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
 
     @property
     def n(self) -> int:
@@ -76,11 +77,14 @@ class Progress(NamedTuple):
         computed only when this falls below the tolerance.
     primal : float
         P(w) as far as the epoch itself can tell; the loss stands in for it where it cannot.
+    stuck : bool
+        Whether further epochs would change nothing, because rounding errors are all that is left.
     """
 
     loss: float
     estimate: float = math.nan
     primal: float = 0.0
+    stuck: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,10 +98,15 @@ class Solver:
     fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
     takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
+    sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
 
     def accepts(self, loss: Loss) -> bool:
         """Whether this solver can minimise `loss`."""
         return True
+
+    def needs_of(self, loss: Loss) -> tuple[Any, ...]:
+        """Kernels this solver needs for `loss`: those by which the loss is evaluated, unless it has a way of its own."""
+        return loss.needs
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         """A fresh state, at the weights `start` or at zero."""
@@ -118,6 +127,20 @@ class Solver:
     def bounds(self, task: Task, state: Any) -> Value:
         """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
         return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs)
+
+    def value_at(self, task: Task, state: Any, w: np.ndarray, dual: bool = True) -> Value:
+        """The objective at weights that need not be those of `state`; without a bound, and the memory for it, if not `dual`."""
+        if dual:
+            return objective(task.problem, task.loss, task.C, w, task.n_jobs)
+        losses = losses_at(task.problem, task.loss, w, task.n_jobs)
+        return Value(0.5 * float(np.dot(w, w)) + float(task.C @ losses), math.nan, np.zeros(0))
+
+    def unseen(self, task: Task, state: Any, w: np.ndarray) -> float:
+        """How much higher than its value the objective at `w` may be: 0 if oracles are exact, inf if nobody knows.
+
+        There are losses whose outputs are searched rather than all seen: see ``SolveResult.unseen``.
+        """
+        return task.loss.unseen(task.problem, task.C, w, task.n_jobs)
 
     def verdict(self, state: Any, value: Value, tol: float) -> str:
         """Why `value`, just computed by `bounds`, is good enough, in words; empty if it is not, or if nobody knows."""
@@ -157,7 +180,7 @@ def check(solver: Solver, problem: Any, loss: Loss) -> None:
             f"take one of: {', '.join(able)}."
         )
     basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
-    kernels.require(problem, (*basic, *loss.needs), f"The loss {loss.name!r}")
+    kernels.require(problem, (*basic, *solver.needs_of(loss)), f"The loss {loss.name!r}")
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
     loss.check(problem)
 
@@ -258,6 +281,9 @@ def run(
             if progress.loss == 0.0 and math.isnan(progress.estimate):
                 status, message = "converged", "no example had a loss in the last epoch"
                 break
+            if progress.stuck:
+                status, message = "stalled", f"after {state.epochs} epochs rounding errors are all that is left to remove"
+                break
             if any(asked):
                 status, message = "callback", "a callback asked to stop"
                 break
@@ -285,15 +311,15 @@ def run(
     if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best is not None):
         with contextlib.suppress(KeyboardInterrupt):  # impatience with the certificate must not cost the model
             if evaluate == "primal":
-                losses = losses_at(task.problem, task.loss, w, task.n_jobs)
-                last = Value(0.5 * float(np.dot(w, w)) + float(task.C @ losses), math.nan, np.zeros(0))
+                last = solver.value_at(task, state, w, dual=False)
             elif best is None:
                 last = solver.bounds(task, state)
                 w = solver.weights(state)  # bounds may have found which of its iterates is best
                 if why := solver.verdict(state, last, tol):
                     status, message = "converged", why
             else:
-                last = objective(task.problem, task.loss, task.C, w, task.n_jobs)
+                last = solver.value_at(task, state, w)
+    unseen = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan
     return SolveResult(
         w=w,
         primal=last.primal,
@@ -310,6 +336,7 @@ def run(
         loss=task.loss,
         size=size_of(task.problem),
         rounds=rounds,
+        unseen=unseen,
         state=state if keep_state else None,
         best=best,
     )

@@ -107,7 +107,8 @@ class SolveResult:
     converged : bool
         Whether the tolerance was reached.
     status : str
-        ``converged``, ``max_epochs``, ``early_stopping``, ``callback`` or ``interrupted``; `message` says it in words.
+        ``converged``, ``max_epochs``, ``early_stopping``, ``stalled`` (rounding errors keep the tolerance from being reached),
+        ``callback`` or ``interrupted``; `message` says it in words.
     n_epochs, n_oracle_calls, seconds, cpu_seconds
         What it cost; the CPU time is that of this process since it started or resumed.
     history : list of Record
@@ -117,6 +118,9 @@ class SolveResult:
         Examples, weights and parts of the problem.
     rounds : list of Round
         The convex problems that were solved in turn, where the loss is not convex (CCCP).
+    unseen : float
+        How much higher than `primal` the objective may be, because not all outputs could be looked at: 0 where the oracle is exact,
+        as it nearly always is; inf where nobody knows; nan where `primal` was not computed.
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     best : Best or None
@@ -137,6 +141,7 @@ class SolveResult:
     loss: Any
     size: tuple[int, int, int] = (0, 0, 0)
     rounds: list[Round] = field(default_factory=list, repr=False)
+    unseen: float = 0.0
     cpu_seconds: float = math.nan
     state: Any = field(default=None, repr=False)
     best: Best | None = field(default=None, repr=False)
