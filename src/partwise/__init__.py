@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
+    from partwise.comparison import compare
     from partwise.compilation import cache_stats, interpret
     from partwise.estimators import Classifier, SequenceLabeler
     from partwise.features.columns import ColumnFile, Columns, read_columns
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
 
 _HOME = {
+    "compare": "comparison",
     "Classifier": "estimators",
     "SequenceLabeler": "estimators",
     "ColumnFile": "features.columns",
@@ -78,6 +80,7 @@ __all__ = [
     "__version__",
     "cache_stats",
     "chain_problem",
+    "compare",
     "interpret",
     "load",
     "multiclass_problem",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from partwise.cli.compare import compare
 from partwise.cli.demo import demo
 from partwise.cli.evaluate import evaluate
 from partwise.cli.inspect import inspect
@@ -31,4 +32,5 @@ app.command()(predict)
 app.command()(evaluate)
 app.command()(inspect)
 app.command()(suspects)
+app.command()(compare)
 app.command()(reproduce)

@@ -5,11 +5,14 @@ None of them comes with partwise. The environment variable PARTWISE_DATA names a
     conll2000/train.txt.gz, test.txt.gz        columns: word, part of speech, chunk label
     news20/train.svm.gz, test.svm.gz           svmlight: class, index:count pairs (20 Newsgroups, bag of words)
     multiclass/usps.train.csv.gz, .test.csv.gz  comma-separated: digit, 256 pixels in [-1, 1]
+    ocr_letters/letters.npz                    handwritten words: pixels, labels, word_id, fold of every letter
+    covtype/covtype.csv.gz                     comma-separated: class, ten numbers, wilderness area 1-4, soil type 1-40
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -71,3 +74,31 @@ def load_usps() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         table = np.loadtxt(data_folder(f"multiclass/usps.{part}.csv.gz"), delimiter=",")
         parts += [np.ascontiguousarray(table[:, 1:]), table[:, 0].astype(np.int32)]
     return parts[0], parts[1], parts[2], parts[3]
+
+
+def load_ocr(folds: Iterable[int] = range(10), folder: Path | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Handwritten words (Taskar et al. 2003): pixels (letters, 128) of 0 and 1, letters per word, and letters 0..25.
+
+    Words come end to end, in the order of the file. `folder`: where the corpora are, if not in PARTWISE_DATA.
+    """
+    path = data_folder("ocr_letters/letters.npz") if folder is None else Path(folder, "ocr_letters/letters.npz")
+    with np.load(path, allow_pickle=False) as file:
+        mine = np.isin(file["fold"], list(folds))
+        pixels = np.unpackbits(file["pixels"][mine], axis=1).astype(np.float64)
+        labels, words = file["labels"][mine].astype(np.int32), file["word_id"][mine]
+    return pixels, np.unique(words, return_counts=True)[1], labels
+
+
+def load_covtype(folder: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Forest cover types: 54 features as given, area and soil type as indicators, and classes 0..6; rows as in the file."""
+    path = data_folder("covtype/covtype.csv.gz") if folder is None else Path(folder, "covtype/covtype.csv.gz")
+    import gzip
+
+    with gzip.open(path, "rb") as file:
+        table = np.fromstring(file.read().replace(b"\n", b","), np.int32, sep=",").reshape(-1, 13)
+    x = np.zeros((len(table), 54))
+    x[:, :10] = table[:, 1:11]
+    rows = np.arange(len(table))
+    x[rows, 9 + table[:, 11]] = 1.0
+    x[rows, 13 + table[:, 12]] = 1.0
+    return x, table[:, 0] - 1

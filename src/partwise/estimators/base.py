@@ -266,7 +266,8 @@ class Structured:
             )
             # scikit-learn's class, where anyone can know it: not worth importing otherwise
             category = getattr(sys.modules.get("sklearn.exceptions"), "ConvergenceWarning", UserWarning)
-            longer = "Increase max_epochs, increase tol" if result.status == "max_epochs" else "Increase tol, take dtype='float64'"
+            stalled = result.status == "stalled"
+            longer = "Increase tol, take dtype='float64'" if stalled else "Increase max_epochs, increase tol"
             warnings.warn(
                 f"{self._who}: solver {result.solver.name!r} {result.message}{gap}. {longer}, decrease C, or scale the features.",
                 category,

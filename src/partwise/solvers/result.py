@@ -119,8 +119,8 @@ class SolveResult:
     rounds : list of Round
         The convex problems that were solved in turn, where the loss is not convex (CCCP).
     unseen : float
-        How much higher than `primal` the objective may be, because not all outputs could be looked at: 0 where the oracle is exact,
-        as it nearly always is; inf where nobody knows; nan where `primal` was not computed.
+        How much higher than `primal` the objective may be, because not all outputs could be looked at: 0 where the oracle is
+        exact, as it nearly always is; inf where nobody knows; nan where `primal` was not computed.
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     best : Best or None
