@@ -7,7 +7,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.structures import chain_problem, multiclass_problem
+from partwise.structures import chain_problem, multiclass_problem, tree_problem
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
 
@@ -57,6 +57,28 @@ def chain_cases(draw):
         forbidden=forbidden,
         use_start=draw(st.booleans()),
         use_stop=draw(st.booleans()),
+    )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def tree_cases(draw):
+    """Sentences with random arc weights (problem, w): projective or not, one root or several, labels, forbidden arcs."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_labels, lengths = draw(st.integers(1, 2)), draw(st.lists(st.integers(0, 3), min_size=2, max_size=2))
+    arcs = sum(n * (n + 1) for n in lengths)
+    kind = draw(st.sampled_from(["dense", "sparse", "binary"]))
+    heads = np.concatenate([np.arange(n) for n in lengths])  # every word hangs from the one before: a tree of every kind
+    problem = tree_problem(
+        random_rows(rng, arcs, 4, kind),
+        lengths,
+        heads,
+        rng.integers(0, n_labels, sum(lengths)),
+        n_labels,
+        allowed=rng.random(arcs) < 0.8 if draw(st.booleans()) else None,
+        label_cost=draw(st.sampled_from([1.0, 0.25])),
+        projective=draw(st.booleans()),
+        single_root=draw(st.booleans()),
     )
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from oracle_cases import Enumeration, chain_cases, multiclass_cases
+from oracle_cases import Enumeration, chain_cases, multiclass_cases, tree_cases
 from partwise import kernels
 from partwise.accumulator import accumulator
 from partwise.compilation import entry, interpret
@@ -109,6 +109,13 @@ def test_multiclass_oracles_equal_enumeration(case):
 @EXAMPLES
 @given(chain_cases())
 def test_chain_oracles_equal_enumeration(case):
+    check_oracles(*case)
+    check_features(*case)
+
+
+@EXAMPLES
+@given(tree_cases())
+def test_tree_oracles_equal_enumeration(case):
     check_oracles(*case)
     check_features(*case)
 
