@@ -5,9 +5,11 @@ from partwise.datasets.corpora import data_folder, load_conll2000, load_covtype,
 from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
+from partwise.datasets.treebanks import Treebank, read_treebank
 
 __all__ = [
     "Planted",
+    "Treebank",
     "chunking_attributes",
     "data_folder",
     "digit_grammar",
@@ -20,5 +22,6 @@ __all__ = [
     "make_sentences",
     "make_tagged_sequences",
     "plant_errors",
+    "read_treebank",
     "write_sentences",
 ]

@@ -3,12 +3,15 @@
 Sequences: accuracy per token and per sequence; precision, recall and F1 of spans as conlleval counts them; how far chance could
 have moved them (bootstrap intervals), and whether one model is better than another (paired tests).
 
+Dependency trees: attachment scores, UAS and LAS (`attachment`).
+
 Rankings, of suspects say: average precision, precision and recall among the first (`ranking`).
 
 Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
 Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) and are fast enough to run after every epoch.
 """
 
+from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.metrics.ranking import average_precision, precision_at, recall_at
 from partwise.metrics.reporting import Report, report, report_coded
@@ -25,12 +28,14 @@ from partwise.metrics.spanwise import SpanScores, span_f1, span_scores, span_sco
 from partwise.metrics.tokenwise import sequence_accuracy, token_accuracy
 
 __all__ = [
+    "AttachmentScores",
     "Comparison",
     "Interval",
     "Report",
     "Scorer",
     "SequenceCounts",
     "SpanScores",
+    "attachment_scores",
     "average_precision",
     "bootstrap_intervals",
     "compare",
