@@ -127,8 +127,8 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
     try:
         lines = [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]  # other breaks are text
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {line}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
+        where = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(f"{name}, line {where}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
     sentences: list[list[tuple[str, ...]]] = []
     heads: list[int] = []
     relations: list[str] = []
