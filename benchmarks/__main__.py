@@ -13,7 +13,19 @@ from benchmarks.contenders import BROWN_TAGGERS, CHUNKERS
 from benchmarks.race import Options
 from benchmarks.report import RESULTS, Report
 
-NAMES = ("startup", "encoding", "chunking", "tagging", "curves", "conll2000", "multiclass", "nonconvex", "brown", "suspects")
+NAMES = (
+    "startup",
+    "encoding",
+    "chunking",
+    "tagging",
+    "curves",
+    "conll2000",
+    "multiclass",
+    "nonconvex",
+    "qp",
+    "brown",
+    "suspects",
+)
 QUICK = ("startup", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
 

@@ -57,60 +57,21 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from partwise import kernels
-from partwise.objective import Value, is_convex, loss_gradient
-from partwise.solvers.base import Progress, Solver, State, Task, run
+from partwise.objective import Value, is_convex
+from partwise.solvers.base import Progress, Task, run
+from partwise.solvers.bundle import Bundle, BundleState, Point
 from partwise.solvers.cccp import FIRST, first_guess
-from partwise.solvers.cuts import Cuts
-from partwise.solvers.qp import solve_master
+from partwise.solvers.line_search import Tangent, between
 
-IDLE = 30  # iterations without a multiplier, after which a cut goes
 SHARE = 0.1  # of the gap: what a step must gain, or a cut may lack
 TRIALS = 10  # points that a search tries at most
 ENOUGH = 2  # points after which it is content with a cut that lifts the model, without a lower J
 WIDER = 2.0  # the next search begins at this multiple of the last step
-
-
-class Point(NamedTuple):
-    """A point that was tried: the risk there, a subgradient of it, and their products."""
-
-    w: np.ndarray
-    risk: float
-    a: np.ndarray
-    square: float  #: ||w||^2
-    product: float  #: a . w
-
-    @property
-    def objective(self) -> float:
-        """J(w)."""
-        return 0.5 * self.square + self.risk
-
-    @property
-    def offset(self) -> float:
-        """b of the cut that touches the risk here."""
-        return self.risk - self.product
-
-
-class Tangent(NamedTuple):
-    """The risk on the segment of a search: its value and its slope at one step."""
-
-    step: float
-    value: float
-    slope: float
-
-
-def between(low: Tangent, here: Tangent, along: float, square: float) -> float:
-    """The step that minimises the higher of two tangents plus 1/2 ||w_b + s d||^2, with w_b . d and ||d||^2 given."""
-    valleys = sorted((-(along + low.slope) / square, -(along + here.slope) / square))
-    if low.slope == here.slope:
-        return valleys[0]
-    cross = (here.value - here.step * here.slope - low.value + low.step * low.slope) / (low.slope - here.slope)
-    return min(max(cross, valleys[0]), valleys[1])
 
 
 def solve_conflict(a: np.ndarray, w: np.ndarray, best: np.ndarray, objective: float) -> tuple[np.ndarray, float]:
@@ -141,28 +102,16 @@ def first_weights(task: Task, state: NRBMState) -> np.ndarray:
 
 
 @dataclass
-class NRBMState(State):
+class NRBMState(BundleState):
     """The best point and the model around it."""
 
-    best: np.ndarray | None = None  #: w_b
-    objective: float = math.inf  #: J(w_b)
-    risk: float = math.nan  #: R(w_b)
     guess: bool = False  #: whether to look for better weights to begin with
-    candidate: np.ndarray | None = None  #: w_t, the minimiser of the model
-    model: float = -math.inf  #: J_CP(w_t); if J is convex, the highest so far
     step: float = 1.0  #: of the last search
     repairs: int = 0  #: cuts that SolveConflict had to make
-    cuts: Cuts | None = None
-    pool: list[np.ndarray] = field(default_factory=list)
-
-    @property
-    def gap(self) -> float:
-        """J(w_b) - J_CP(w_t)."""
-        return max(self.objective - self.model, 0.0)
 
 
 @dataclass(frozen=True)
-class NRBM(Solver):
+class NRBM(Bundle):
     """The non-convex regularised bundle method (see the module); one epoch is one iteration.
 
     Parameters
@@ -170,8 +119,8 @@ class NRBM(Solver):
     line_search : bool
         Search between the best point and the model's minimiser, and trust cuts less that were taken far away. False: Algorithms 7
         and 8 to the letter, but for older cuts, which are lowered too where a new best point is in conflict with them.
-    max_cuts : int
-        Cuts to keep from one iteration to the next at most, 8 bytes per weight each.
+    max_cuts, memory
+        See `bundle.Bundle`.
 
     Notes
     -----
@@ -184,25 +133,14 @@ class NRBM(Solver):
     default_epochs = 1000
     accepted = "every loss"
     takes = "differences"
-    free_bounds = True
+    fixed_targets = False
 
+    max_cuts: int = 1000
     line_search: bool = True
-    max_cuts: int = 200
-
-    def __post_init__(self):
-        if not isinstance(self.max_cuts, int | np.integer) or self.max_cuts < 3:
-            raise ValueError(
-                f"The 'max_cuts' parameter of NRBM must be an int in the range [3, inf). Got {self.max_cuts!r} instead."
-            )
 
     def init(self, task: Task, start: np.ndarray | None = None) -> NRBMState:
-        d = kernels.n_weights(task.problem)
-        best = np.zeros(d, task.dtype) if start is None else np.array(start, task.dtype)
         guess = start is None and not is_convex(task.problem, task.loss)
-        return NRBMState(best=best, guess=guess, candidate=np.zeros(d), cuts=Cuts.empty(d))
-
-    def weights(self, state: NRBMState) -> np.ndarray:
-        return state.best.copy()
+        return self.fill(NRBMState(guess=guess), task, start)
 
     def epoch(self, task: Task, state: NRBMState) -> Progress:
         convex = is_convex(task.problem, task.loss)
@@ -220,15 +158,6 @@ class NRBM(Solver):
         self.minimise_model(task, state, convex)
         state.epochs += 1
         return Progress(state.risk, state.gap, state.objective)
-
-    def look(self, task: Task, state: NRBMState, w: np.ndarray) -> Point:
-        """R and a subgradient at `w`: one pass over the examples."""
-        w = w.astype(task.dtype, copy=False)
-        losses = np.zeros(task.n)
-        a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, state.pool)
-        state.oracle_calls += task.n
-        exact = w.astype(np.float64, copy=False)
-        return Point(exact, float(task.C @ losses), a, float(exact @ exact), float(a @ exact))
 
     def add(self, task: Task, state: NRBMState, point: Point, a: np.ndarray, offset: float, distance: float) -> None:
         """A cut taken at `point`, which becomes the best one if it is."""
@@ -248,16 +177,6 @@ class NRBM(Solver):
         cuts = state.cuts
         below = 0.5 * np.square(cuts.distance) if self.line_search else 0.0
         np.minimum(cuts.offset, state.risk - cuts.at_best - below, out=cuts.offset)
-
-    def minimise_model(self, task: Task, state: NRBMState, convex: bool) -> None:
-        """The next candidate, and the gap."""
-        cuts = state.cuts
-        cuts.set_multipliers(solve_master(cuts.products, cuts.offset, cuts.alpha).alpha)
-        w = cuts.minimiser(state.candidate, task.n_jobs)
-        model = float(cuts.alpha @ cuts.offset) - 0.5 * float(w @ w)  # of any multipliers it is a bound, of w as it is
-        state.model = max(state.model, model) if convex else model
-        cuts.drop_idle(IDLE)
-        cuts.aggregate(self.max_cuts, task.n_jobs)
 
     def plain(self, task: Task, state: NRBMState, convex: bool) -> None:
         """The cut at the model's minimiser, as in the paper."""
