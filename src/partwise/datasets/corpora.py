@@ -48,17 +48,18 @@ def load_conll2000(part: str = "train") -> list[list[tuple[str, ...]]]:
     return read_columns(data_folder(f"conll2000/{part}.txt.gz"), " ").sentences()
 
 
-def load_news20(tfidf: bool = True) -> tuple[Any, np.ndarray, Any, np.ndarray]:
+def load_news20(tfidf: bool = True, folder: Path | None = None) -> tuple[Any, np.ndarray, Any, np.ndarray]:
     """20 Newsgroups by date: (x_train, y_train, x_test, y_test), sparse rows, classes 0..19.
 
     With `tfidf` counts become tf-idf rows of unit length, the inverse document frequencies being those of the training part.
+    `folder`: where the corpora are, if not in PARTWISE_DATA.
     """
     from sklearn.datasets import load_svmlight_file
     from sklearn.feature_extraction.text import TfidfTransformer
 
     parts: list[Any] = []
     for part in ("train", "test"):
-        path = data_folder(f"news20/{part}.svm.gz")
+        path = data_folder(f"news20/{part}.svm.gz") if folder is None else Path(folder, f"news20/{part}.svm.gz")
         x, y = load_svmlight_file(str(path), n_features=NEWS20_FEATURES, zero_based=False)
         parts += [x, y.astype(np.int32) - 1]
     if tfidf:

@@ -32,6 +32,8 @@ from partwise.structures.chain_packing import (  # noqa: F401 - one place to imp
     take,
 )
 
+SCALAR = 8  # labels scored one by one that take as long as as many scored side by side
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Sizes
 # ---------------------------------------------------------------------------------------------------------------------
@@ -158,7 +160,7 @@ def value_of(problem, i, theta, y):
     s, total = S - 1, 0.0
     for t in range(T):
         total += theta[t * L + y[t]] + theta[(T + s) * L + y[t]]
-        s = (s * (L + 1) + y[t]) % S
+        s = np.int64(y[t]) if problem.order == 1 else (s * (L + 1) + y[t]) % S  # states are labels: no division
     return total + theta[(T + S) * L + y[T - 1]]
 
 
@@ -289,7 +291,14 @@ def difference_of_transitions(problem, a, b, c, into):
     """into += c * (transition and stop features of a, less those of b), where they differ."""
     L, S = problem.n_labels, n_states(problem)
     s, u = S - 1, S - 1
-    for t in range(len(a)):
+    if problem.order == 1 and problem.use_transitions:  # states are labels: no division
+        block = problem.rows.n_features
+        for t in range(len(a)):
+            if (s != u or a[t] != b[t]) and (t > 0 or problem.use_start):
+                row(into, block + s, L)[a[t]] += c
+                row(into, block + u, L)[b[t]] -= c
+            s, u = np.int64(a[t]), np.int64(b[t])
+    for t in range(len(a) if problem.order > 1 else 0):
         if s != u or a[t] != b[t]:
             block, histories = problem.rows.n_features, L + 1
             for j in range(1, problem.order + 1):
@@ -308,13 +317,52 @@ def difference_of_transitions(problem, a, b, c, into):
         out[b[last]] -= c
 
 
-@kernels.margin.implements(ChainProblem)
-def margin(problem, i, w, t, y, scratch):
-    L, S, first = problem.n_labels, n_states(problem), problem.starts[i]
+@kernels.move_mass.implements(ChainProblem)
+def move_mass(problem, i, ys, changes, n, c, into):
+    """Position by position, each row of features once, however many outputs change.
+
+    The pivot, the output whose mass changes most, stands for what cancels: where all have its label, nothing moves.
+    """
+    L, first, rows = problem.n_labels, problem.starts[i], problem.rows
+    pivot = 0
+    for k in range(1, n):
+        if abs(changes[k]) > abs(changes[pivot]):
+            pivot = k
+    moved = np.zeros(L)
+    for j in range(problem.starts[i + 1] - first):
+        of, total, differ = ys[pivot, j], 0.0, 0
+        for k in range(n):
+            if ys[k, j] != of and changes[k] != 0.0:
+                moved[ys[k, j]] -= changes[k]
+                total += changes[k]
+                differ += 1
+        if differ * SCALAR > L:
+            moved[of] += total
+            add_row(rows, first + j, L, moved, c, into)
+            moved[:] = 0.0
+        elif differ:
+            for k in range(n):
+                a = ys[k, j]
+                if moved[a] != 0.0:
+                    add_labels(rows, first + j, L, of, a, -c * moved[a], into)
+                    moved[a] = 0.0
+    for k in range(n):
+        if k != pivot and changes[k] != 0.0:
+            difference_of_transitions(problem, ys[pivot, : len(ys[k])], ys[k], c * changes[k], into)
+
+
+@helper
+def margin_of_transitions(problem, w, t, y):
+    """w . (transition and stop features of t, less those of y), where they differ."""
+    L, S = problem.n_labels, n_states(problem)
     s, u, total = S - 1, S - 1, 0.0
-    for k in range(len(t)):
-        if t[k] != y[k]:
-            total += emit_difference(problem.rows, first + k, w, L, t[k], y[k])
+    if problem.order == 1 and problem.use_transitions:  # states are labels: no division
+        block = problem.rows.n_features * L
+        for k in range(len(t)):
+            if (s != u or t[k] != y[k]) and (k > 0 or problem.use_start):
+                total += w[block + s * L + t[k]] - w[block + u * L + y[k]]
+            s, u = np.int64(t[k]), np.int64(y[k])
+    for k in range(len(t) if problem.order > 1 else 0):
         if s != u or t[k] != y[k]:
             block, histories = problem.rows.n_features, L + 1
             for j in range(1, problem.order + 1):
@@ -330,3 +378,45 @@ def margin(problem, i, w, t, y, scratch):
         start = n_weights(problem) - L
         total += w[start + t[len(t) - 1]] - w[start + y[len(t) - 1]]
     return total
+
+
+@kernels.margin.implements(ChainProblem)
+def margin(problem, i, w, t, y, scratch):
+    total = margin_of_transitions(problem, w, t, y)
+    for k in range(len(t)):
+        if t[k] != y[k]:
+            total += emit_difference(problem.rows, problem.starts[i] + k, w, problem.n_labels, t[k], y[k])
+    return total
+
+
+@kernels.margins.implements(ChainProblem)
+def margins(problem, i, w, t, ys, n, values, scratch):
+    """Where many outputs differ from t at a position, all its labels are scored at once: contiguous, and only once."""
+    L, first, rows = problem.n_labels, problem.starts[i], problem.rows
+    if problem.order == 1 and problem.use_transitions:  # in line: to pass a slice costs as much as to look at it
+        block, stop, use_start, use_stop = rows.n_features * L, n_weights(problem) - L, problem.use_start, problem.use_stop
+        for k in range(n):
+            s, u, total = np.int64(L), np.int64(L), 0.0
+            for j in range(len(t)):
+                a, b = np.int64(t[j]), np.int64(ys[k, j])
+                if (s != u or a != b) and (j > 0 or use_start):
+                    total += w[block + s * L + a] - w[block + u * L + b]
+                s, u = a, b
+            values[k] = total + (w[stop + s] - w[stop + u] if use_stop and len(t) else 0.0)
+    else:
+        for k in range(n):
+            values[k] = margin_of_transitions(problem, w, t, ys[k, : len(t)])
+    node = np.empty(L, w.dtype)
+    for j in range(len(t)):
+        differ = 0
+        for k in range(n):
+            differ += ys[k, j] != t[j]
+        if differ * SCALAR > L:
+            fill(node, 0.0)
+            emit(rows, first + j, w, L, node)
+            for k in range(n):
+                values[k] += node[t[j]] - node[ys[k, j]]
+        elif differ:
+            for k in range(n):
+                if ys[k, j] != t[j]:
+                    values[k] += emit_difference(rows, first + j, w, L, t[j], ys[k, j])

@@ -223,6 +223,26 @@ def best_at_costs(problem, i, theta, ys, values, costs):
     return found
 
 
+@kernels.n_outputs.implements(MulticlassProblem)
+def n_outputs(problem, i):
+    return problem.n_classes
+
+
+@kernels.all_outputs.implements(MulticlassProblem)
+def all_outputs(problem, i, ys):
+    found = 0
+    for k in range(problem.n_classes):
+        if not problem.allowed.size or problem.sets[problem.allowed[i], k]:
+            ys[found, 0] = k
+            found += 1
+    return found
+
+
+@kernels.counts_costs.implements(MulticlassProblem)
+def counts_costs(problem, i):
+    return True
+
+
 @kernels.max_marginals.implements(MulticlassProblem)
 def max_marginals(problem, i, theta, nodes):
     nodes[: problem.n_classes] = theta[: problem.n_classes]
