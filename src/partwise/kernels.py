@@ -11,8 +11,9 @@ is l(y) = p . z(y) against the gold output, and margins are measured against the
 
 A structure must implement ``n_examples n_weights n_parts length target score value_of cost add_features`` and the oracles it
 has: ``best`` (perceptron, hinge), ``expected`` with ``indicate`` and ``add_parts`` (crf and every finite beta), ``kbest``
-(k-best MIRA), ``add_cost`` (any loss that knows the cost), ``best_at_costs`` with ``n_costs`` and ``truth`` (losses that rescale
-the margin by the cost). The rest have defaults; a structure overrides them to be faster.
+(k-best MIRA), ``add_cost`` (any loss that knows the cost), ``truth`` (losses that rescale the margin by the cost; exact with
+``best_at_costs``, ``n_costs`` and ``counts_costs``), ``all_outputs`` with ``n_outputs`` (the summed loss, exactly). The rest have
+defaults; a structure overrides them to be faster.
 
 Where the truth of an example is not one output but a set of acceptable ones (partial labels, hidden parts, several right
 answers), the structure says so with the decorator `partially_labelled` and the kernel ``restrict``; ``complete`` and
@@ -29,6 +30,8 @@ import numpy as np
 
 from partwise.accumulator import clear, dot, row  # noqa: F401 - `row` belongs to the vocabulary of structures
 from partwise.compilation import Kernel, MissingKernel, entry, kernel
+
+SEARCHED = 32  # outputs of one example that a search over costs keeps at most
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sizes
@@ -106,9 +109,10 @@ def expected(problem, i, theta, parts):
     """Write the part marginals E[z] under p(y) ~ exp(theta . z(y)) into parts and return log sum_y exp(theta . z(y))."""
 
 
-@kernel
+@kernel(default=True)
 def n_costs(problem, i):
     """How many outputs `best_at_costs` writes at most for example i."""
+    return SEARCHED
 
 
 @kernel
@@ -117,12 +121,29 @@ def best_at_costs(problem, i, theta, ys, values, costs):
 
     They go into the rows of ys, their scores and their costs into `values` and `costs`, in any order. What maximises any function
     of score and cost that does not fall with the score is among them: that is all that rescaled losses ask for.
+
+    Where that is asking too much (see `counts_costs`), only the outputs on the upper hull of (cost, score) are written, from the
+    best one to the costliest. `cost_search` finds them with `best` and `add_cost`, for every structure that has no better way.
     """
 
 
 @kernel(default=True)
-def check_costs(problem):
-    """Raise a ValueError if `best_at_costs` cannot work with the costs of this problem. Called from Python only."""
+def counts_costs(problem, i):
+    """Whether `best_at_costs` has the best output of *every* cost of example i, rather than those on the hull."""
+    return False
+
+
+@kernel
+def n_outputs(problem, i):
+    """How many outputs `all_outputs` writes at most for example i."""
+
+
+@kernel
+def all_outputs(problem, i, ys):
+    """Write every output of example i that is not forbidden into the rows of ys; returns how many there are.
+
+    For structures with few outputs, whose list is no longer than their part scores: losses that sum over outputs need it.
+    """
 
 
 @kernel

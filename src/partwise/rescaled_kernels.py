@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.compilation import entry, helper
+from partwise.cost_search import envelope_bound, search_costs
 from partwise.loss_kernels import TIE, add_gradient, evaluate
 
 
@@ -45,22 +46,24 @@ def refer_to_truth(problem, i, t, out):
 
 
 @helper
-def score_at_costs(problem, i, w, scale, theta, t):
-    """Part scores into `theta`, the target (or best completion) into `t`.
-
-    Returns the best outputs of every cost, their scores, their costs, how many there are, and s(r).
-    """
-    most = kernels.n_costs(problem, i)
-    ys, values, costs = np.empty((most, len(t)), np.int32), np.empty(most), np.empty(most)
+def score_against(problem, i, w, scale, theta, t):
+    """Part scores into `theta`, the target (or best completion) into `t`; returns s(r)."""
     kernels.score(problem, i, w, theta)
     if scale != 1.0:
         theta *= scale
     kernels.complete(problem, i, theta, t)
     r = np.empty(len(t), np.int32)
     refer_to_truth(problem, i, t, r)
-    reference = float(kernels.value_of(problem, i, theta, r))
+    return float(kernels.value_of(problem, i, theta, r))
+
+
+@helper
+def best_of_costs(problem, i, theta, length):
+    """The best outputs of every cost, their scores, their costs, and how many there are."""
+    most = kernels.n_costs(problem, i)
+    ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
     n = kernels.best_at_costs(problem, i, theta, ys, values, costs)
-    return ys, values, costs, n, reference
+    return ys, values, costs, n
 
 
 @helper
@@ -76,24 +79,46 @@ def highest(values, costs, n, reference, power):
     return top, which
 
 
+@helper
+def shift_of(problem, i, theta, t, reference, power):
+    """Gamma(l(t)) (s(t) - s(r)): zero but for targets of CCCP."""
+    cost = kernels.cost(problem, i, t)
+    return rescaling(cost, power) * (float(kernels.value_of(problem, i, theta, t)) - reference) if cost > 0.0 else 0.0
+
+
+@helper
+def add_rescaled(problem, i, t, y, power, c, into):
+    """into += c (Gamma(l(y)) (F(r) - F(y)) - Gamma(l(t)) (F(r) - F(t)))."""
+    of_t, of_y = rescaling(kernels.cost(problem, i, t), power), rescaling(kernels.cost(problem, i, y), power)
+    if of_t == of_y:  # the reference cancels
+        if of_y > 0.0:
+            kernels.difference(problem, i, t, y, c * of_y, into)
+        return
+    r = np.empty(len(t), np.int32)
+    refer_to_truth(problem, i, t, r)
+    if of_y > 0.0:
+        kernels.difference(problem, i, r, y, c * of_y, into)
+    if of_t > 0.0:
+        kernels.difference(problem, i, r, t, -c * of_t, into)
+
+
 @evaluate.implements(RescaledMaximum)
 def _(loss, problem, i, w, scale, work):
     theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
     t = work.t[:length]
-    ys, values, costs, n, reference = score_at_costs(problem, i, w, scale, theta, t)
+    reference = score_against(problem, i, w, scale, theta, t)
+    ys, values, costs, n = best_of_costs(problem, i, theta, length)
     top, which = highest(values, costs, n, reference, loss.power)
     work.y[:length] = ys[which]
-    cost = kernels.cost(problem, i, t)
-    if cost > 0.0:  # a target of CCCP
-        top -= rescaling(cost, loss.power) * (float(kernels.value_of(problem, i, theta, t)) - reference)
-    return max(top, 0.0)  # rounding alone can make it negative
+    return max(top - shift_of(problem, i, theta, t, reference, loss.power), 0.0)  # rounding alone can make it negative
 
 
 @evaluate.implements(RescaledDifference)
 def _(loss, problem, i, w, scale, work):
     theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
     t = work.t[:length]
-    ys, values, costs, n, reference = score_at_costs(problem, i, w, scale, theta, t)
+    reference = score_against(problem, i, w, scale, theta, t)
+    ys, values, costs, n = best_of_costs(problem, i, theta, length)
     top, which = highest(values, costs, n, reference, loss.power)
     work.y[:length] = ys[which]
     # a tie goes to the truth, as in every ramp loss
@@ -113,16 +138,31 @@ def _(loss, problem, i, w, scale, work):
 @add_gradient.implements(RescaledMaximum, RescaledDifference)
 def _(loss, problem, i, work, c, into):
     length = kernels.length(problem, i)
-    t, y = work.t[:length], work.y[:length]
-    of_t = rescaling(kernels.cost(problem, i, t), loss.power)
-    of_y = rescaling(kernels.cost(problem, i, y), loss.power)
-    if of_t == of_y:  # the reference cancels
-        if of_y > 0.0:
-            kernels.difference(problem, i, t, y, -c * of_y, into)
-        return
-    r = np.empty(length, np.int32)
-    refer_to_truth(problem, i, t, r)
-    if of_y > 0.0:
-        kernels.difference(problem, i, r, y, -c * of_y, into)
-    if of_t > 0.0:
-        kernels.difference(problem, i, r, t, c * of_t, into)
+    add_rescaled(problem, i, work.t[:length], work.y[:length], loss.power, -c, into)
+
+
+@entry
+def is_searched(problem):
+    """Whether the outputs of some example are searched rather than all seen."""
+    for i in range(kernels.n_examples(problem)):
+        if not kernels.counts_costs(problem, i):
+            return True
+    return False
+
+
+@entry
+def unseen_pass(problem, power, first, last, w, work, extra):
+    """extra[i] = by how much max_y Gamma(l(y)) (s(y) - s(r)) + l(y) may be higher at w than was found, for first <= i < last."""
+    for i in range(first, last):
+        extra[i] = 0.0
+        if kernels.counts_costs(problem, i):
+            continue
+        theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
+        reference = score_against(problem, i, w, 1.0, theta, work.t[:length])
+        most = kernels.n_costs(problem, i)
+        ys, values, costs = np.empty((most, length), np.int32), np.empty(most), np.empty(most)
+        lines = np.empty((2 * most, 2))
+        n, queries = search_costs(problem, i, theta, ys, values, costs, lines)
+        top, _ = highest(values, costs, n, reference, power)
+        if n > 0 and top < np.inf:
+            extra[i] = max(envelope_bound(lines, queries, reference, costs[:n].max(), power) - top, 0.0)

@@ -1,12 +1,13 @@
 """Active sets: the outputs that carry dual mass, for every example, in a handful of flat arrays.
 
-Dual solvers of max-margin losses write the weights as
+Dual solvers of max-margin losses, L_i(w) = max_y [o_i(y) - w . v_i(y)] (`dual_kernels`; v_i(y) = F(x_i, t_i) - F(x_i, y) for the
+hinge), write the weights as
 
-    w = sum_i sum_{y in S_i} lambda_i(y) dF_i(y),    dF_i(y) = F(x_i, t_i) - F(x_i, y),
+    w = sum_i sum_{y in S_i} lambda_i(y) v_i(y),
 
 and S_i, the outputs the oracle has found for example i, grows and shrinks while they run. Here S_i is a linked list of
 *records*; a record is an output, its multiplier lambda_i(y) and its cost l_i(y) against the gold output. A solver that optimises
-inside S_i also keeps the products K(y, z) = dF_i(y) . dF_i(z) of its outputs: a small square per example, one row of it computed
+inside S_i also keeps the products K(y, z) = v_i(y) . v_i(z) of its outputs: a small square per example, one row of it computed
 when an output is inserted, so that later visits need no features to know how outputs interact.
 
 Margins are against the target t_i of the problem at hand, which is not stored: if targets change (CCCP), the multipliers stay
@@ -29,12 +30,14 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry, helper
-from partwise.loss_kernels import Workspace
+from partwise.dual_kernels import add_piece, piece_products, piece_value, score_pieces
+from partwise.loss_kernels import Maximum, Workspace
 from partwise.objective import losses_at
 from partwise.solvers.base import State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights
 
 RECORDS, INTEGERS, PRODUCTS = range(3)
+HINGE = Maximum(1.0)
 
 
 class ActiveSets(NamedTuple):
@@ -69,15 +72,16 @@ def active_sets(n_examples: int, products: bool = False) -> ActiveSets:
     )  # fmt: skip
 
 
-def reserve(sets: ActiveSets, problem: Any) -> ActiveSets:
-    """The same sets with room for one more record of every example; if most of what they hold is unused, packed first."""
+def reserve(sets: ActiveSets, problem: Any, more: np.ndarray | int = 1) -> ActiveSets:
+    """The same sets with room for one more record of every example, or so many; packed first if most of it is unused."""
     starts, _ = kernels.sizes(problem)
+    more = np.broadcast_to(np.asarray(more, np.int64), len(sets.head))
     n, live, squares = len(sets.head), int(sets.size.sum()), int(sets.size @ sets.size)
     if sets.used[RECORDS] > 2 * live + n or sets.used[PRODUCTS] > 8 * squares + 16 * n:
         sets = packed(sets, np.diff(starts))
-    full = np.flatnonzero(sets.slots >= sets.room) if len(sets.room) else np.zeros(0, np.int64)
-    wider = np.maximum(2, sets.slots[full] + sets.slots[full] // 2 + 1)
-    sets = with_room(sets, n, int(starts[-1]), int(wider @ wider))
+    full = np.flatnonzero(sets.slots + more > sets.room) if len(sets.room) else np.zeros(0, np.int64)
+    wider = np.maximum(2, sets.slots[full] + sets.slots[full] // 2 + more[full])
+    sets = with_room(sets, int(more.sum()), int(more @ np.diff(starts)), int(wider @ wider))
     if len(full):
         move_squares(sets.products, full, wider, sets.square, sets.room, sets.used)
     return sets
@@ -266,11 +270,11 @@ def start_at_targets(problem, sets, C):
         record = insert(sets, i, t, kernels.cost(problem, i, t))
         sets.weight[record] = C[i]
         if sets.room.size:
-            products_of(sets, i, record)[sets.slot[record]] = 0.0  # dF_i(t_i) = 0
+            products_of(sets, i, record)[sets.slot[record]] = 0.0  # v_i(t_i) = 0
 
 
 @entry
-def refresh_products(problem, sets, examples, records, ys, values, scratch, second):
+def refresh_products(problem, loss, sets, examples, records, ys, values, scratch, second):
     """Compute the products of `examples` again. Scratch: the next three for the largest S_i, two cleared Accumulators."""
     head, following, start, outputs = sets.head, sets.next, sets.start, sets.outputs
     for i in examples:
@@ -278,50 +282,67 @@ def refresh_products(problem, sets, examples, records, ys, values, scratch, seco
         n = gather(head, following, start, outputs, i, len(target), records, ys)
         for k in range(n):
             y = ys[k, : len(target)]
-            kernels.products(problem, i, target, y, ys[:, : len(target)], k + 1, values, scratch, second)
+            piece_products(loss, problem, i, target, y, ys[:, : len(target)], k + 1, values, scratch, second)
             set_products(sets, i, records, k + 1, k, values)
 
 
 @entry
-def shift_by_targets(before, problem, examples, C, w):
-    """w += sum_i C_i (F(x_i, t_i) - F(x_i, t_i before)) over `examples`."""
+def shift_by_targets(before, problem, loss, sets, examples, w):
+    """w += sum_i sum_y lambda_i(y) (v_i(y) - v_i(y) before) over `examples`."""
     for i in examples:
-        if C[i] > 0.0:
-            kernels.difference(problem, i, kernels.target(problem, i), kernels.target(before, i), C[i], w)
+        t, record = kernels.target(problem, i), sets.head[i]
+        while record >= 0:
+            if sets.weight[record] > 0.0:
+                y = output_of(sets, record, len(t))
+                add_piece(loss, problem, i, t, y, sets.weight[record], w)
+                add_piece(loss, before, i, kernels.target(before, i), y, -sets.weight[record], w)
+            record = sets.next[record]
 
 
-def follow_targets(before: Any, problem: Any, examples: np.ndarray, C: np.ndarray, weights: Weights) -> None:
+def follow_targets(before: Task, task: Task, sets: ActiveSets, examples: np.ndarray, weights: Weights) -> None:
     """The weights of the same multipliers against new targets; an average begins anew."""
-    shift_by_targets(before, problem, examples, C, weights.v)
+    shift_by_targets(before.problem, task.problem, task.loss.kernel, sets, examples, weights.v)
     if weights.u.size:
         weights.u[:] = 0.0
         weights.numbers[[SUM, STEPS]] = 0.0
 
 
 @entry
-def add_weights_of(problem, sets, w):
-    """w += sum_i sum_y lambda_i(y) dF_i(y)."""
+def add_weights_of(problem, loss, sets, w):
+    """w += sum_i sum_y lambda_i(y) v_i(y)."""
     for i in range(len(sets.head)):
         t = kernels.target(problem, i)
         record = sets.head[i]
         while record >= 0:
             if sets.weight[record] > 0.0:
-                kernels.difference(problem, i, t, output_of(sets, record, len(t)), sets.weight[record], w)
+                add_piece(loss, problem, i, t, output_of(sets, record, len(t)), sets.weight[record], w)
             record = sets.next[record]
 
 
-def weights_of(problem: Any, sets: ActiveSets, dtype: Any = np.float64) -> np.ndarray:
-    """The weights that the multipliers stand for, summed afresh in float64."""
+def weights_of(problem: Any, sets: ActiveSets, loss: Any = HINGE) -> np.ndarray:
+    """The weights that the multipliers stand for, summed afresh in float64; `loss` is what compiled loops see of it."""
     w = np.zeros(kernels.n_weights(problem))
-    add_weights_of(problem, sets, w)
-    return w.astype(dtype, copy=False)
+    add_weights_of(problem, loss, sets, w)
+    return w
 
 
 def dual_value(sets: ActiveSets, w: np.ndarray, gamma: float) -> float:
-    """D(lambda) = -1/2 ||w||^2 + gamma sum_i sum_y lambda_i(y) l_i(y), for the weights w of these sets."""
+    """D(lambda) = -1/2 ||w||^2 + sum_i sum_y lambda_i(y) o_i(y), o_i(y) = gamma l_i(y), for the weights w of these sets."""
     used = sets.used[RECORDS]
     w = w.astype(np.float64, copy=False)
     return gamma * float(sets.weight[:used] @ sets.cost[:used]) - 0.5 * float(w @ w)
+
+
+@entry
+def raise_to_known(problem, loss, sets, w, work, losses):
+    """losses[i] = max { losses[i], max over S_i of o_i(y) - w . v_i(y) }."""
+    for i in range(len(sets.head)):
+        reference, shift = score_pieces(loss, problem, i, w, work)
+        theta, length, record = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i), sets.head[i]
+        while record >= 0:
+            y = output_of(sets, record, length)
+            losses[i] = max(losses[i], float(piece_value(loss, problem, i, theta, reference, shift, y)))
+            record = sets.next[record]
 
 
 @dataclass
@@ -333,9 +354,15 @@ class DualState(State):
     work: Workspace | None = None
 
 
-def primal_value(task: Task, w: np.ndarray) -> float:
-    """P(w). One oracle call per example."""
+def primal_value(task: Task, state: DualState, w: np.ndarray) -> float:
+    """P(w). One oracle call per example.
+
+    Where the oracle only searches, what it finds may be less than what S_i knows: then both are looked at, so that P is never
+    below D.
+    """
     losses = losses_at(task.problem, task.loss, w, task.n_jobs)
+    if task.loss.is_searched(task.problem):
+        raise_to_known(task.problem, task.loss.kernel, state.sets, w, state.work, losses)
     w = w.astype(np.float64, copy=False)
     return 0.5 * float(w @ w) + float(task.C @ losses)
 
@@ -343,4 +370,6 @@ def primal_value(task: Task, w: np.ndarray) -> float:
 def certified_dual(task: Task, state: DualState) -> float:
     """D(lambda), with weights summed afresh where those at hand are rounded to less than float64."""
     w = state.weights.v
-    return dual_value(state.sets, w if w.dtype == np.float64 else weights_of(task.problem, state.sets), task.loss.gamma)
+    if w.dtype != np.float64:
+        w = weights_of(task.problem, state.sets, task.loss.kernel)
+    return dual_value(state.sets, w, task.loss.gamma)

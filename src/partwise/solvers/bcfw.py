@@ -1,14 +1,14 @@
 """BCFW: the block-coordinate Frank-Wolfe method for max-margin losses (Lacoste-Julien et al. 2013).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, through the same dual as SDM (see `sdm`). The
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [o_i(y) - w . v_i(y)]``, through the same dual as SDM (see `sdm`). The
 feasible set is a product of simplices, one per example; each visit takes one Frank-Wolfe step in one of them, with the exact line
 search:
 
     S_i = {t_i}, lambda_i(t_i) = C_i, w = 0
     repeat for each example i:
-        y~   = argmax_y gamma l_i(y) + w . F(x_i, y)
-        gap  = C_i [gamma l_i(y~) - w . dF_i(y~)] - sum_y lambda_i(y) [gamma l_i(y) - w . dF_i(y)]
-        d    = C_i dF_i(y~) - sum_y lambda_i(y) dF_i(y)
+        y~   = argmax_y o_i(y) - w . v_i(y)
+        gap  = C_i [o_i(y~) - w . v_i(y~)] - sum_y lambda_i(y) [o_i(y) - w . v_i(y)]
+        d    = C_i v_i(y~) - sum_y lambda_i(y) v_i(y)
         step = min{ 1, gap / ||d||^2 }
         lambda_i <- (1 - step) lambda_i + step C_i [y~];  w <- w + step d
     return sum_t t w_t / sum_t t,  or the last w, whichever has the lower P
@@ -38,7 +38,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import squared_norm
 from partwise.compilation import entry, helper
-from partwise.loss_kernels import Maximum, score_augmented
+from partwise.dual_kernels import PIECEWISE, best_piece, exchange, piece_value, score_pieces
 from partwise.losses import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
@@ -54,22 +54,22 @@ from partwise.solvers.active import (
     reserve,
 )
 from partwise.solvers.base import Progress, Solver, Task
-from partwise.solvers.sdm import SDM, rounding
+from partwise.solvers.sdm import MAX_MARGIN, SDM, rounding
 from partwise.solvers.weights import STEPS, SUM, add, averaged, current, make_weights
 
 CRUMB = 1e-12  # a part of C_i too small to keep an output for: it goes with the step
 
 
 @helper
-def step_towards(problem, i, C, y, gap, sets, weights, work):
+def step_towards(problem, loss, i, C, y, gap, sets, weights, work):
     """One Frank-Wolfe step from lambda_i towards all mass on y, whose gap is known."""
-    target_record = find(sets, i, y)
+    t, target_record = kernels.target(problem, i), find(sets, i, y)
     if target_record < 0:
         target_record = insert(sets, i, y, kernels.cost(problem, i, y))
     record = sets.head[i]
-    while record >= 0:  # the multipliers sum to C, so d = sum_z lambda(z) (F(x, z) - F(x, y))
+    while record >= 0:  # the multipliers sum to C, so d = sum_z lambda(z) (v(y) - v(z))
         if record != target_record:
-            kernels.difference(problem, i, output_of(sets, record, len(y)), y, sets.weight[record], work.gradient)
+            exchange(loss, problem, i, t, y, output_of(sets, record, len(y)), sets.weight[record], work.gradient)
         record = sets.next[record]
     norm = squared_norm(work.gradient)
     step = min(1.0, gap / norm) if norm > 0.0 else 1.0
@@ -81,9 +81,9 @@ def step_towards(problem, i, C, y, gap, sets, weights, work):
             if left < CRUMB * C:
                 if left > 0.0:
                     z = output_of(sets, record, len(y))
-                    kernels.difference(problem, i, z, y, left, weights.v)
+                    exchange(loss, problem, i, t, y, z, left, weights.v)
                     if weights.u.size:
-                        kernels.difference(problem, i, z, y, -left * weights.numbers[SUM], weights.u)
+                        exchange(loss, problem, i, t, y, z, -left * weights.numbers[SUM], weights.u)
                 left = 0.0
             moved += sets.weight[record] - left
             sets.weight[record] = left
@@ -99,16 +99,17 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
     for i in order:
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y = work.y[:length]
-        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta, work.t[:length])
-        value = float(kernels.best(problem, i, theta, y)) - reference
+        reference, shift = score_pieces(loss, problem, i, weights.v, work)
+        value = best_piece(loss, problem, i, theta, reference, shift, y)
         gap, record = C[i] * value, sets.head[i]
         while record >= 0:
-            gap -= sets.weight[record] * (kernels.value_of(problem, i, theta, output_of(sets, record, length)) - reference)
+            z = output_of(sets, record, length)
+            gap -= sets.weight[record] * piece_value(loss, problem, i, theta, reference, shift, z)
             record = sets.next[record]
         losses += C[i] * value
         gaps += max(gap, 0.0)
         if gap > C[i] * rounding(weights.v, abs(reference)):
-            step_towards(problem, i, C[i], y, gap, sets, weights, work)
+            step_towards(problem, loss, i, C[i], y, gap, sets, weights, work)
         step_number += 1.0
         weights.numbers[SUM] += step_number
         weights.numbers[STEPS] += step_number
@@ -125,7 +126,7 @@ class BCFWState(DualState):
 
 @dataclass(frozen=True)
 class BCFW(Solver):
-    """Block-coordinate Frank-Wolfe for L(inf, gamma) (see the module).
+    """Block-coordinate Frank-Wolfe for max-margin losses (see the module).
 
     Parameters
     ----------
@@ -135,12 +136,12 @@ class BCFW(Solver):
 
     name = "bcfw"
     default_epochs = 200
-    accepted = "max-margin losses L(inf, gamma)"
+    accepted = MAX_MARGIN
     fixed_targets = True
     average: bool = True
 
     def accepts(self, loss: Loss) -> bool:
-        return isinstance(loss.kernel, Maximum)
+        return isinstance(loss.kernel, PIECEWISE)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> BCFWState:
         found = SDM().init(task, start)  # a start only offers outputs: see there
@@ -166,7 +167,7 @@ class BCFW(Solver):
 
     def retarget(self, before: Task, task: Task, state: BCFWState, changed: np.ndarray) -> BCFWState:
         """The multipliers stay and stay feasible; w follows the targets, the average begins anew."""
-        follow_targets(before.problem, task.problem, changed, task.C, state.weights)
+        follow_targets(before, task, state.sets, changed, state.weights)
         state.steps, state.last_is_better = 0, False
         return state
 
@@ -174,9 +175,9 @@ class BCFW(Solver):
         return averaged(state.weights) if self.average and not state.last_is_better else current(state.weights)
 
     def bounds(self, task: Task, state: BCFWState) -> Value:
-        primal = primal_value(task, current(state.weights))
+        primal = primal_value(task, state, current(state.weights))
         if self.average:
-            mean = primal_value(task, averaged(state.weights))
+            mean = primal_value(task, state, averaged(state.weights))
             state.last_is_better = primal < mean
             primal = min(primal, mean)
         return Value(primal, certified_dual(task, state), np.zeros(0))

@@ -1,25 +1,27 @@
 """SDM: the sequential dual method for max-margin losses (Balamurugan et al. 2011; Mancev 2015, section 4).
 
-Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [gamma l_i(y) - w . dF_i(y)]``, where dF_i(y) = F(x_i, t_i) - F(x_i, y), through
-its dual:
+Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [o_i(y) - w . v_i(y)]`` through its dual:
 
-    max_lambda  D(lambda) = -1/2 ||w||^2 + gamma sum_i sum_y lambda_i(y) l_i(y),    w = sum_i sum_y lambda_i(y) dF_i(y),
+    max_lambda  D(lambda) = -1/2 ||w||^2 + sum_i sum_y lambda_i(y) o_i(y),    w = sum_i sum_y lambda_i(y) v_i(y),
     subject to  lambda_i(y) >= 0,  sum_y lambda_i(y) = C_i
+
+with o_i(y) = gamma l_i(y), v_i(y) = dF_i(y) = F(x_i, t_i) - F(x_i, y) for L(inf, gamma), and o_i(y) = l_i(y), v_i(y) =
+Gamma(l_i(y)) dF_i(y) for rescaled losses (`dual_kernels`).
 
     S_i = {t_i}, lambda_i(t_i) = C_i, w = 0
     repeat
         for each example i:                                                                        (a full pass)
-            y~ = argmax_y gamma l_i(y) + w . F(x_i, y)
+            y~ = argmax_y o_i(y) - w . v_i(y)
             S_i <- S_i + {y~};  SMO(i, S_i);  S_i <- S_i - {y : lambda_i(y) = 0}
         a few times, while it pays: for each example i with |S_i| > 1:  SMO(i, S_i)                (a cached pass: no oracle)
 
     SMO(i, S):  lambda_i moves so that D rises, two outputs at a time
-        g(y) = w . dF_i(y) - gamma l_i(y)  for y in S;  K(y, z) = dF_i(y) . dF_i(z)
+        g(y) = w . v_i(y) - o_i(y)  for y in S;  K(y, z) = v_i(y) . v_i(z)
         repeat
             y' = argmin_S g(y),  y'' = argmax over {y in S : lambda_i(y) > 0} of g(y);  stop if g(y'') - g(y') <= tau
             delta = min{ lambda_i(y''), (g(y'') - g(y')) / (K(y', y') - 2 K(y', y'') + K(y'', y'')) }
             lambda_i(y') += delta, lambda_i(y'') -= delta, g += delta (K(., y') - K(., y''))
-        w += sum_y (change of lambda_i(y)) dF_i(y)
+        w += sum_y (change of lambda_i(y)) v_i(y)
 
 Four things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
 differs from the target in a cached one. K is kept in the active set: one row is computed when an output enters it. An example
@@ -47,7 +49,17 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
-from partwise.loss_kernels import Maximum, evaluate, score_augmented, workspace
+from partwise.dual_kernels import (
+    PIECEWISE,
+    best_piece,
+    move_pieces,
+    offset,
+    piece_margins,
+    piece_products,
+    piece_value,
+    score_pieces,
+)
+from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
@@ -73,6 +85,7 @@ INEXACT = 0.1  # SMO stops when it has removed this much of an example's violati
 LONGEST_REST = 8  # full passes
 PAYS = 0.4  # cached passes go on while their visits gain this much of what visits with the oracle gained
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
+MAX_MARGIN = "max-margin losses, L(inf, gamma) or rescaled"  # those that have a dual of this kind, in words
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
 
@@ -139,22 +152,23 @@ def keep(weight, records, before, gradient, mass, change, n):
 
 
 @helper
-def include(problem, i, sets, block, n, y, work, second):
+def include(problem, loss, i, sets, block, n, y, work, second):
     """S_i <- S_i + {y}, with no mass yet, and its products with the n outputs in `block`, which it joins as the last."""
     length = kernels.length(problem, i)
     block.records[n] = insert(sets, i, y, kernels.cost(problem, i, y))
     block.ys[n, :length] = y
     ys = block.ys[:, :length]
-    kernels.products(problem, i, kernels.target(problem, i), y, ys, n + 1, block.change, work.gradient, second)
+    piece_products(loss, problem, i, kernels.target(problem, i), y, ys, n + 1, block.change, work.gradient, second)
     set_products(sets, i, block.records, n + 1, n, block.change)
 
 
 @helper
-def move(problem, i, ys, change, n, weights):
-    """w += sum_k change[k] dF(ys[k]), and the same for the average if there is one."""
-    kernels.move_mass(problem, i, ys, change, n, 1.0, weights.v)
+def move(problem, loss, i, ys, change, n, weights):
+    """w += sum_k change[k] v(ys[k]), and the same for the average if there is one."""
+    t = kernels.target(problem, i)
+    move_pieces(loss, problem, i, t, ys, change, n, 1.0, weights.v)
     if weights.u.size:
-        kernels.move_mass(problem, i, ys, change, n, -weights.numbers[SUM], weights.u)
+        move_pieces(loss, problem, i, t, ys, change, n, -weights.numbers[SUM], weights.u)
 
 
 @helper
@@ -178,28 +192,28 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
         calls += 1
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y, ys = work.y[:length], all_ys[:, :length]
-        reference = score_augmented(problem, i, weights.v, 1.0, loss.gamma, theta, work.t[:length])
-        steepest = reference - float(kernels.best(problem, i, theta, y))
+        reference, shift = score_pieces(loss, problem, i, weights.v, work)
+        steepest = -best_piece(loss, problem, i, theta, reference, shift, y)
         n, low, high, total = gather(head, following, start, outputs, i, length, records, ys), np.inf, -np.inf, 0.0
         for k in range(n):
             mass[k] = weight[records[k]]
-            gradient[k] = reference - kernels.value_of(problem, i, theta, ys[k])
+            gradient[k] = -piece_value(loss, problem, i, theta, reference, shift, ys[k])
             low, high = min(low, gradient[k]), max(high, gradient[k])
             total += mass[k] * gradient[k]
         tiny = rounding(weights.v, abs(reference))
         if steepest < low - tiny and find(sets, i, y) < 0:
-            include(problem, i, sets, block, n, y, work, second)
+            include(problem, loss, i, sets, block, n, y, work, second)
             gradient[n], mass[n] = steepest, 0.0
             low = steepest
             n += 1
-        losses[i] = -steepest
+        losses[i] = -min(steepest, low)
         gaps[i] = max(total - C[i] * low, 0.0)
         if high - low > tiny:
             for k in range(n):
                 before[k], slots[k] = gradient[k], slot[records[k]]
             smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
             gain, emptied = keep(weight, records, before, gradient, mass, change, n)
-            move(problem, i, ys, change, n, weights)
+            move(problem, loss, i, ys, change, n, weights)
             if emptied:
                 drop_inactive(sets, i)
             gained += gain
@@ -227,10 +241,10 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
         target = kernels.target(problem, i)
         ys = all_ys[:, : len(target)]
         n, low, high, total = gather(head, following, start, outputs, i, len(target), records, ys), np.inf, -np.inf, 0.0
-        kernels.margins(problem, i, weights.v, target, ys, n, gradient, second)
+        piece_margins(loss, problem, i, weights.v, target, ys, n, gradient, second)
         for k in range(n):
             mass[k] = weight[records[k]]
-            gradient[k] -= loss.gamma * cost[records[k]]
+            gradient[k] -= offset(loss, cost[records[k]])
             low, high = min(low, gradient[k]), max(high, gradient[k])
             total += mass[k] * gradient[k]
         tiny = rounding(weights.v, max(abs(low), abs(high)))
@@ -239,7 +253,7 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
                 before[k], slots[k] = gradient[k], slot[records[k]]
             smo(products, square[i], room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
             gain, emptied = keep(weight, records, before, gradient, mass, change, n)
-            move(problem, i, ys, change, n, weights)
+            move(problem, loss, i, ys, change, n, weights)
             if emptied:
                 drop_inactive(sets, i)
             gained += gain
@@ -257,7 +271,7 @@ def seed_pass(problem, loss, w, sets, block, work, second):
         y = work.y[: kernels.length(problem, i)]
         if find(sets, i, y) < 0:
             n = gather(sets.head, sets.next, sets.start, sets.outputs, i, len(y), block.records, block.ys)
-            include(problem, i, sets, block, n, y, work, second)
+            include(problem, loss, i, sets, block, n, y, work, second)
 
 
 @dataclass
@@ -274,7 +288,7 @@ class SDMState(DualState):
 
 @dataclass(frozen=True)
 class SDM(Solver):
-    """The sequential dual method for L(inf, gamma) (see the module).
+    """The sequential dual method for max-margin losses (see the module).
 
     Parameters
     ----------
@@ -286,13 +300,13 @@ class SDM(Solver):
 
     name = "sdm"
     default_epochs = 200
-    accepted = "max-margin losses L(inf, gamma)"
+    accepted = MAX_MARGIN
     fixed_targets = True
     cached_passes: int = 10
     average: bool = False
 
     def accepts(self, loss: Loss) -> bool:
-        return isinstance(loss.kernel, Maximum)
+        return isinstance(loss.kernel, PIECEWISE)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> SDMState:
         n, problem = task.n, task.problem
@@ -319,7 +333,7 @@ class SDM(Solver):
 
     def epoch(self, task: Task, state: SDMState) -> Progress:
         if state.epochs % REFRESH == REFRESH - 1 and not self.average:
-            state.weights.v[:] = weights_of(task.problem, state.sets)
+            self.refresh(task, state)
         state.sets = reserve(state.sets, task.problem)
         block, gained, visits = self.block(state), 0.0, 0
         for order in task.slices(state.epochs):
@@ -337,6 +351,10 @@ class SDM(Solver):
         state.seen = seen
         state.epochs += 1
         return Progress(loss, estimate, loss + 0.5 * float(w @ w))
+
+    def refresh(self, task: Task, state: SDMState) -> None:
+        """Sum w afresh, against rounding."""
+        state.weights.v[:] = weights_of(task.problem, state.sets, task.loss.kernel)
 
     def block(self, state: SDMState) -> Block:
         """Scratch memory for the largest S_i and one more output."""
@@ -363,8 +381,8 @@ class SDM(Solver):
         """The multipliers stay and stay feasible; w and the products of the outputs follow the targets (Mancev's w = u - v)."""
         block, sets = self.block(state), state.sets
         scratch = (block.records, block.ys, block.change, state.work.gradient, state.second)
-        refresh_products(task.problem, sets, changed, *scratch)
-        follow_targets(before.problem, task.problem, changed, task.C, state.weights)
+        refresh_products(task.problem, task.loss.kernel, sets, changed, *scratch)
+        follow_targets(before, task, sets, changed, state.weights)
         state.rest[changed], state.calm[changed], state.seen = 0, 0, 0.0  # the others may rest on: the certificate sees them all
         return state
 
@@ -372,4 +390,4 @@ class SDM(Solver):
         return averaged(state.weights) if self.average else current(state.weights)
 
     def bounds(self, task: Task, state: SDMState) -> Value:
-        return Value(primal_value(task, self.weights(state)), certified_dual(task, state), np.zeros(0))
+        return Value(primal_value(task, state, self.weights(state)), certified_dual(task, state), np.zeros(0))

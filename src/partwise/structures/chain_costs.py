@@ -5,8 +5,9 @@
     arrival[k, c]              = max_s alpha[t - 1, k, s] + move[s, c]              the (max, +) product of `best`, at each level
     alpha[t, k + cost(c), s c] = arrival[k, c] + node[t, c]                         every label knows its cost at t
 
-Costs are counted, so they must be integers: Hamming, or a cost matrix of small integers. Chains of any order, constraints and
-partial labels (the cost is then against the set) are those of `chain`.
+Costs are counted, so they must be integers: Hamming, or a cost matrix of small integers. For other costs, and for sequences so
+long that the table would not fit, outputs are searched instead (`cost_search`). Chains of any order, constraints and partial
+labels (the cost is then against the set) are those of `chain`.
 
 Cost, at order n: O(T K H^n L) time and O(T K H^n) memory with K = 1 + sum_t max_c cost_t(c) levels, T + 1 for Hamming. There are
 no back pointers: the way back looks for the maximum again, O(H) per position and level.
@@ -18,11 +19,13 @@ import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import row
+from partwise.compilation import helper
+from partwise.cost_search import search_costs
 from partwise.numerics import copy, fill, padded_width
 from partwise.structures.chain import ChainProblem, n_states
 from partwise.structures.chain_oracles import gathered, max_sums
 
-MOST = 1 << 27  # numbers that one example may take: 1 GB in float64
+MOST = 1 << 27  # numbers that the table of one example may take: 1 GB in float64
 
 
 @kernels.truth.implements(ChainProblem)
@@ -32,39 +35,37 @@ def truth(problem, i, y):
         y[t] = problem.gold[first + t]
 
 
+@helper
+def n_levels(problem, i):
+    """1 + the highest cost of an output of example i, as a number that may be no integer."""
+    highest = 1.0
+    for k in range(problem.starts[i], problem.starts[i + 1]):
+        highest += problem.costs[problem.gold[k]].max()
+    return highest
+
+
+@kernels.counts_costs.implements(ChainProblem)
+def counts_costs(problem, i):
+    T = problem.starts[i + 1] - problem.starts[i]
+    if T * n_levels(problem, i) * n_states(problem) > MOST:
+        return False
+    for a in range(problem.costs.shape[0]):
+        for b in range(problem.costs.shape[1]):
+            if problem.costs[a, b] != np.floor(problem.costs[a, b]):
+                return False
+    return True
+
+
 @kernels.n_costs.implements(ChainProblem)
 def n_costs(problem, i):
-    highest = 0
-    for k in range(problem.starts[i], problem.starts[i + 1]):
-        highest += int(problem.costs[problem.gold[k]].max())
-    return highest + 1
-
-
-@kernels.check_costs.implements(ChainProblem)
-def check_costs(problem):
-    name, costs = type(problem).__name__, problem.costs
-    wrong = np.argwhere(costs != np.floor(costs))
-    if len(wrong):
-        truth, answer = wrong[0]
-        raise ValueError(
-            f"{name}: losses that rescale the margin by the cost count it, so the cost matrix must hold integers. Got "
-            f"{costs[truth, answer]:g} for label {answer} where {truth} is true. Multiply the matrix until it does (for 'slack', "
-            "dividing C by the same number gives the same objective), or use a margin-rescaled loss such as 'hinge' or 'ramp'."
-        )
-    highest = np.concatenate([[0.0], np.cumsum(costs.max(axis=1, initial=0.0)[problem.gold])])[problem.starts]
-    lengths, levels = np.diff(problem.starts), 1.0 + np.diff(highest)
-    i = int(np.argmax(lengths * levels)) if len(lengths) else 0
-    if len(lengths) and lengths[i] * levels[i] * n_states(problem) > MOST:
-        raise ValueError(
-            f"{name}: sequence {i}, of {lengths[i]} tokens, can have {levels[i]:.0f} different costs. Its best output at each of "
-            f"them takes more than {MOST} numbers of memory. Use smaller costs, shorter sequences or a lower order, or a "
-            "margin-rescaled loss such as 'hinge' or 'ramp'."
-        )
+    return int(n_levels(problem, i)) if counts_costs(problem, i) else kernels.SEARCHED
 
 
 @kernels.best_at_costs.implements(ChainProblem)
 def best_at_costs(problem, i, theta, ys, values, costs):
     """Viterbi over (position, cost, state): see the module."""
+    if not counts_costs(problem, i):
+        return search_costs(problem, i, theta, ys, values, costs, np.empty((2 * len(values), 2)))[0]
     L, first = problem.n_labels, problem.starts[i]
     T = problem.starts[i + 1] - first
     if T == 0:
