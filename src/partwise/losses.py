@@ -33,10 +33,15 @@ for the same margin of all outputs and pays for a violation in proportion to the
 margin rescaling for power 0, slack rescaling for power 1 (they call it margin rescaling; it is not). Its bounded form is
 `RescaledRamp`.
 
-A loss is a small record of parameters; what compiled loops see of it is in `loss_kernels` and `rescaled_kernels`.
+All of these look at one rival, or weigh rivals by their probability. The summed error (Balamurugan et al.) makes every violation
+count, L_i(w) = sum_y max(0, l_i(y) - w . dF_i(y)): see `Summed` for what that means where outputs cannot be listed.
+
+A loss is a small record of parameters; what compiled loops see of it is in `loss_kernels`, `rescaled_kernels` and
+`summed_kernels`.
 
 References
 ----------
+P. Balamurugan, S. Shevade, T. Ravindra Babu. Efficient algorithms for linear summed error structural SVMs.
 A. F. T. Martins et al. (2010). Aggressive online learning of structured classifiers. CMU-ML-10-109.
 C. B. Do, Q. Le, C. H. Teo, O. Chapelle, A. Smola (2008). Tighter bounds for structured estimation. NIPS.
 D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
@@ -52,9 +57,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from partwise import kernels
-from partwise.loss_kernels import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax
-from partwise.rescaled_kernels import RescaledDifference, RescaledMaximum
+from partwise.loss_kernels import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
+from partwise.rescaled_kernels import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
+from partwise.summed_kernels import SummedMaximum
 
 
 class Loss:
@@ -63,6 +71,7 @@ class Loss:
     beta: float
     gamma: float
     uses_target = True  #: whether it compares with one output, the target: then CCCP can choose it
+    found_by: tuple[str, ...] = ()  #: solvers that need none of `needs`, because they search outputs instead of listing them
 
     @property
     def name(self) -> str:
@@ -106,6 +115,10 @@ class Loss:
 
     def check(self, problem: Any) -> None:
         """Raise a ValueError if `problem`, which has the kernels, cannot be used with this loss."""
+
+    def is_searched(self, problem: Any) -> bool:
+        """Whether the oracle for this loss only searches the outputs of `problem`, so that values may be too low."""
+        return False
 
     def unseen(self, problem: Any, C: Any, w: Any, n_jobs: int | None = None) -> float:
         """How much more than it was found to be sum_i C_i L_i(w) can be: zero, unless the oracle of `problem` is a search."""
@@ -270,7 +283,9 @@ class Rescaled(Loss):
     functions it has the certificates of the hinge.
 
     Score times cost is no sum over parts, so the oracle is not `best` but `kernels.best_at_costs`: O(K) on classes; on chains
-    T + 1 times the work of Viterbi (Hamming; at 24 tokens and 23 labels a pass takes 8 times as long), for integer costs only.
+    T + 1 times the work of Viterbi (Hamming; at 24 tokens and 23 labels a pass takes 8 times as long), for integer costs. Other
+    costs and other structures are searched (`cost_search`): the piece that is found may not be the highest. Certificates then
+    speak of what was found, and ``SolveResult.unseen`` of what may be missing.
 
     Where the target is not the truth y_i but costs something, as CCCP chooses it, the loss is what Lemma 2 becomes with its
     second half made linear (see `RescaledRamp`),
@@ -297,10 +312,24 @@ class Rescaled(Loss):
 
     @property
     def needs(self) -> tuple[Any, ...]:
-        return (kernels.best_at_costs, kernels.n_costs, kernels.truth)
+        return (kernels.best, kernels.add_cost, kernels.truth)
 
-    def check(self, problem: Any) -> None:
-        kernels.check_costs(problem)
+    def is_searched(self, problem: Any) -> bool:
+        return bool(is_searched(problem))
+
+    def unseen(self, problem: Any, C: Any, w: Any, n_jobs: int | None = None) -> float:
+        """At most what the hull of (cost, score) leaves room for; one search over costs for each example that needs it."""
+        if not self.is_searched(problem):
+            return 0.0
+        from partwise.objective import chunks, in_threads
+
+        extra = np.zeros(kernels.n_examples(problem))
+
+        def run(chunk):
+            unseen_pass(problem, float(self.power), *chunk, w, workspace(problem, w.dtype), extra)
+
+        in_threads(run, chunks(problem), n_jobs)
+        return float(C @ extra)
 
 
 @dataclass(frozen=True)
@@ -340,11 +369,67 @@ class RescaledRamp(Rescaled):
         return RescaledDifference(float(self.power))
 
     def check(self, problem: Any) -> None:
-        super().check(problem)
         if kernels.is_partial(problem):
             raise ValueError(
                 f"The loss {self.name!r} needs one true output per example, but {type(problem).__name__} is partially labelled. "
                 "Use 'ramp_do', or its convex half, Rescaled(power)."
+            )
+
+
+@dataclass(frozen=True)
+class Summed(Loss):
+    """The summed error ``sum_y max(0, gamma l(y) - w . dF(y))`` of Balamurugan et al. (LSE): every violated output counts.
+
+    On classes it is the multiclass SVM of Weston and Watkins (1999), where the hinge is that of Crammer and Singer.
+
+    Parameters
+    ----------
+    gamma : float >= 0
+        Weight of the cost: how large a margin is asked for.
+
+    Notes
+    -----
+    Subgradient: sum over the violators, the y with w . dF(y) < gamma l(y), of F(y) - F(t).
+
+    **Where outputs can be listed** (the kernels `kernels.all_outputs` and `kernels.n_outputs`: classes), the loss is exact, O(K)
+    once the scores are known, and every solver that follows (sub)gradients takes it.
+
+    **Where they cannot** (chains and all other structures), nobody evaluates the sum: at w = 0 all outputs violate, exponentially
+    many. The solvers ``"sdcd"`` and ``"lse_cutting_plane"`` minimise the sum over the outputs V_i that their oracle has found,
+
+        P_V(w) = 1/2 ||w||^2 + sum_i C_i sum_{y in V_i} max(0, gamma l_i(y) - w . dF_i(y))  <=  P(w),
+
+    and the optimum over V is a lower bound of that over all outputs. (An output that violates, but never more than any other, is
+    never found.) Results say so: ``SolveResult.unseen`` is inf. The more outputs are found, the larger the loss term at the same
+    C: it is not comparable with that of the hinge.
+
+    The truth has to be one output: partial labels are refused.
+    """
+
+    gamma: float = 1.0
+    beta = math.inf
+    found_by = ("sdcd", "lse_cutting_plane")
+
+    def __post_init__(self):
+        check_number(self.gamma, "gamma", self)
+
+    @property
+    def convex(self) -> Summed:
+        return self
+
+    @property
+    def kernel(self) -> SummedMaximum:
+        return SummedMaximum(float(self.gamma))
+
+    @property
+    def needs(self) -> tuple[Any, ...]:
+        return (kernels.n_outputs, kernels.all_outputs, kernels.indicate, kernels.add_parts)
+
+    def check(self, problem: Any) -> None:
+        if kernels.is_partial(problem):
+            raise ValueError(
+                f"The loss {self.name!r} needs one true output per example, but {type(problem).__name__} is partially labelled: "
+                "the sum against a set of acceptable outputs would not be convex. Use 'hinge' or 'crf'."
             )
 
 
@@ -354,6 +439,7 @@ LOSSES: dict[str, Loss] = {
     "crf": Family(1.0, 0.0),
     "softmax_margin": Family(1.0, 1.0),
     "slack": Rescaled(1.0),
+    "summed": Summed(1.0),
     "ramp": Ramp(1.0, 1.0),
     "ramp_do": Ramp(1.0, 0.0),
     "ramp_2": Ramp(0.0, 1.0),

@@ -5,8 +5,12 @@ Any safetensors reader sees the tensors. Our header is JSON text under the key `
     {"format": "partwise-model", "format_version": 1, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
      "parameters": {...}, "model": {"labels": ..., "n_features": ..., "temperature": ..., ...}, "crc32": {"weights": 123, ...}}
 
+Where most weights are zero (an L1 penalty), ``weights`` is kept as two tensors: ``weights.mask``, a bit for each weight that
+tells whether it is not zero, and ``weights.values``, those that are not. That is format version 2; the header has ``n_weights``.
+
 Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is
-built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate.
+built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate (of
+sparse weights, 64 times the size of the file at most).
 
 Writing is atomic (`partwise.whole_file`): a full disk or a kill leaves the old model as it was.
 """
@@ -29,7 +33,9 @@ from partwise.losses import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
 from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.whole_file import whole_file
 
-FORMAT, FORMAT_VERSION = "partwise-model", 1
+FORMAT, FORMAT_VERSION = "partwise-model", 2
+DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
+MASK, VALUES = "weights.mask", "weights.values"
 LOSS_TAGS: dict[str, Any] = {
     "loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp, "rescaled": Rescaled, "rescaled_ramp": RescaledRamp
 }  # fmt: skip
@@ -37,6 +43,7 @@ LOSS_TAGS: dict[str, Any] = {
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
     "Classifier": ("partwise.estimators.classifier.Classifier",),
+    "DependencyParser": ("partwise.estimators.dependency.DependencyParser", "partwise.estimators.parser.TreeParser"),
     "SequenceLabeler": ("partwise.estimators.sequence.SequenceLabeler", "partwise.estimators.tagger.Tagger"),
 }
 NOT_SAVED = ("callbacks",)  # code
@@ -147,7 +154,7 @@ def save(estimator: Any, path: Any) -> None:
     try:
         header = {
             "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+            "format_version": DENSE_VERSION,
             "partwise_version": __version__,
             "estimator": name,
             "parameters": {key: to_json(value, f"The {key!r} parameter") for key, value in parameters.items()},
@@ -161,7 +168,32 @@ def save(estimator: Any, path: Any) -> None:
             raise TypeError("The weights are not all finite")
     except TypeError as error:
         raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}") from None
+    sparse = without_zeros(tensors["weights"])
+    if sum(array.nbytes for array in sparse.values()) < 0.5 * tensors["weights"].nbytes:
+        header |= {"format_version": FORMAT_VERSION, "n_weights": int(tensors["weights"].size)}
+        tensors = {**{key: array for key, array in tensors.items() if key != "weights"}, **sparse}
     write_tensors(path, header, tensors)
+
+
+def without_zeros(weights: np.ndarray) -> dict[str, np.ndarray]:
+    """The weights as a bit for each, whether it is not zero, and those that are not."""
+    mask = weights != 0
+    return {MASK: np.packbits(mask), VALUES: weights[mask]}
+
+
+def with_zeros(tensors: dict[str, np.ndarray], n: Any) -> np.ndarray:
+    """The n weights that `without_zeros` made two tensors of."""
+    mask, values = tensors[MASK], tensors[VALUES]
+    if mask.ndim != 1 or mask.dtype != np.uint8 or values.ndim != 1 or values.dtype not in (np.float32, np.float64):
+        raise ValueError("sparse weights are not a vector of bits and one of floats")
+    if type(n) is not int or not 0 <= 8 * mask.size - n < 8:
+        raise ValueError(f"there are {8 * mask.size} bits for {n!r} weights")
+    bits = np.unpackbits(mask).view(np.bool_)
+    if bits[n:].any() or np.count_nonzero(bits) != values.size:
+        raise ValueError(f"there are {values.size} weights for {np.count_nonzero(bits)} bits")
+    weights = np.zeros(n, values.dtype)
+    weights[bits[:n]] = values
+    return weights
 
 
 def _full_name(kind: type) -> str:
@@ -289,6 +321,9 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool
     estimator = kind(**parameters)
     loss = estimator._check_parameters()
     model = {key: from_json(value) for key, value in _need(header, "model", dict).items()}
+    if MASK in tensors and VALUES in tensors and "weights" not in tensors:
+        tensors = {**tensors, "weights": with_zeros(tensors, header.get("n_weights"))}
+        del tensors[MASK], tensors[VALUES]
     weights = tensors.get("weights")
     if weights is None or weights.ndim != 1 or weights.dtype not in (np.float32, np.float64):
         raise ValueError("the weights are missing or not a vector of floats")

@@ -2,8 +2,8 @@
 
     P(w) = 1/2 ||w||^2 + sum_i C_i L_i(w)                                                             (P)
 
-Threads share nothing but the weights. Sums are formed over a fixed set of chunks in a fixed order, so the number of threads
-never changes the answer.
+(with an L1 penalty: `partwise.penalty`). Threads share nothing but the weights. Sums are formed over a fixed set of chunks in a
+fixed order, so the number of threads never changes the answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import numpy as np
 from partwise import kernels
 from partwise.compilation import entry
 from partwise.loss_kernels import add_gradient, evaluate, workspace
-from partwise.losses import Loss
+from partwise.losses import Family, Loss
+from partwise.penalty import Entropy, above, add_penalty, mixed_bound
 
 MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
@@ -90,6 +91,7 @@ def chunks(problem: Any, most: int = MOST_CHUNKS) -> list[tuple[int, int]]:
 class Value(NamedTuple):
     """The objective at one point. `dual` is a lower bound of the optimum (nan: none is known), `gradient` that of P.
 
+    With an L1 penalty, which has no gradient, `gradient` is that of the rest of P.
     `residual` is 1/2 ||gradient||^2 (nan: not computed): how far from a stationary point; if P is convex, the gap is no larger.
     """
 
@@ -157,7 +159,18 @@ def take(pool: list[np.ndarray], d: int) -> np.ndarray:
 
 
 def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.ndarray:
-    """sum_i C_i dL_i(w), and losses[i] = L_i(w).
+    """sum_i C_i dL_i(w), and losses[i] = L_i(w)."""
+
+    def add(first: int, last: int, gradient: np.ndarray) -> None:
+        work = workspace(problem, w.dtype)
+        for start in range(first, last, SLICE):
+            loss_pass(problem, loss.kernel, start, min(start + SLICE, last), C, w, work, losses, gradient)
+
+    return summed(problem, add, n_jobs, pool)
+
+
+def summed(problem: Any, add: Callable[[int, int, np.ndarray], None], n_jobs: int | None, pool: list[np.ndarray]) -> np.ndarray:
+    """A vector as long as the weights to which every example adds its part: add(first, last, vector) does it for some of them.
 
     Every chunk of examples is summed in a vector of its own and the chunks are added in their order, whichever thread was first.
     A chunk costs a pass over d, so there are few of them where the weights outnumber the parts.
@@ -167,16 +180,14 @@ def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.nd
     total, turn, done = take(pool, d), threading.Condition(), [0]
 
     def run(k):
-        gradient = take(pool, d) if k else total
+        vector = take(pool, d) if k else total
         try:
-            work = workspace(problem, w.dtype)
-            for first in range(plan[k][0], plan[k][1], SLICE):
-                loss_pass(problem, loss.kernel, first, min(first + SLICE, plan[k][1]), C, w, work, losses, gradient)
+            add(*plan[k], vector)
             with turn:
                 turn.wait_for(lambda: done[0] >= k)
             if k:
-                np.add(total, gradient, out=total)
-                pool.append(gradient)
+                np.add(total, vector, out=total)
+                pool.append(vector)
         finally:  # also after an error, or the others would wait for ever
             with turn:
                 done[0] = max(done[0], k + 1)
@@ -187,7 +198,13 @@ def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.nd
 
 
 def objective(
-    problem: Any, loss: Loss, C: np.ndarray, w: np.ndarray, n_jobs: int | None = None, pool: list[np.ndarray] | None = None
+    problem: Any,
+    loss: Loss,
+    C: np.ndarray,
+    w: np.ndarray,
+    n_jobs: int | None = None,
+    pool: list[np.ndarray] | None = None,
+    l1_ratio: float = 0.0,
 ) -> Value:
     """P(w) with its gradient and a dual bound, in one pass over the examples.
 
@@ -196,7 +213,8 @@ def objective(
         D(alpha) = sum_i C_i L_i(w) + w . w' - 1/2 ||w'||^2,    P(w) - D(alpha) = 1/2 ||w - w'||^2.
 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
-    loose; dual solvers know better points. Where P is not convex (`is_convex`), there is no bound: nan.
+    loose; dual solvers know better points. Where P is not convex (`is_convex`), there is no bound: nan. With an L1 penalty
+    (`l1_ratio` > 0) the dual point is mixed with the targets: see `partwise.penalty`.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
@@ -205,11 +223,29 @@ def objective(
     pool = [] if pool is None else pool
     losses = np.zeros(kernels.n_examples(problem))
     gradient = loss_gradient(problem, loss, C, w, losses, n_jobs, pool)
+    if l1_ratio > 0.0:
+        return penalised(problem, loss, C, w, n_jobs, losses, gradient, l1_ratio)
     norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
     w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
     primal = 0.5 * w_norm + float(C @ losses)
     dual = primal - 0.5 * norm if is_convex(problem, loss) else math.nan
     return Value(primal, dual, gradient, 0.5 * norm)
+
+
+def penalised(problem, loss, C, w, n_jobs, losses, gradient, r: float) -> Value:
+    """`objective` with an L1 penalty, from the losses and the gradient of their sum, to which that of the rest is added."""
+    ranges = spans(len(gradient))
+    parts = in_threads(lambda span: add_penalty(gradient, w, r, BLOCK, *span), ranges, n_jobs)
+    norm, square, along, _ = (sum(column) for column in zip(*parts, strict=True))
+    risk = float(C @ losses)
+    primal = r * norm + 0.5 * (1.0 - r) * square + risk
+    if not is_convex(problem, loss):
+        return Value(primal, math.nan, gradient)
+    large = np.zeros(0)
+    if r < 1.0:
+        large = np.concatenate(in_threads(lambda span: above(gradient, w, r, *span), ranges, n_jobs))
+    entropy = Entropy(C / loss.beta, loss.beta * losses) if loss.is_smooth and isinstance(loss, Family) else None
+    return Value(primal, mixed_bound(risk - along, entropy, large, max(part[3] for part in parts), r), gradient)
 
 
 Outputs = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -45,19 +45,28 @@ Loss = Annotated[
     str,
     option(
         LEARNING,
-        "hinge, crf, softmax_margin, perceptron, slack; ramp, ramp_do, ramp_2, soft_ramp where labels may be wrong. "
+        "hinge, crf, softmax_margin, perceptron, slack, summed; ramp, ramp_do, ramp_2, soft_ramp where labels may be wrong. "
         "crf and softmax_margin give probabilities.",
     ),
 ]
 C = Annotated[
     float | None, option(LEARNING, "Weight of the losses against the regulariser. (default: 0.05; crf, softmax_margin: 1)", "-C")
 ]
+L1Ratio = Annotated[
+    float,
+    option(
+        LEARNING,
+        "Share of the L1 norm in the regulariser: above 0 most weights become zero, the model file smaller.",
+        min=0.0,
+        max=1.0,
+    ),
+]
 SolverName = Annotated[
     str,
     option(
         LEARNING,
         "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron; auto: dca; lbfgs for crf, softmax_margin, soft_ramp; "
-        "pegasos for ramp, ramp_do, slack.",
+        "pegasos for ramp, ramp_do, slack; sdcd for summed; with --l1-ratio owlqn or admm.",
         "--solver",
     ),
 ]

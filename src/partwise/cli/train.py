@@ -21,7 +21,7 @@ train = typer.Typer(help="Train a model.", no_args_is_help=True)
 
 SMOOTH = ("crf", "softmax_margin", "soft_ramp")
 STEADY = ("ramp", "ramp_do", "slack")  # losses for which the quick online solver is too rash: it learns wrong labels by heart
-CERTIFIED = ("sdm", "lbfgs", "bcfw", "pegasos")  # the duality gap costs them little
+CERTIFIED = ("sdm", "lbfgs", "bcfw", "pegasos", "owlqn", "admm", "sdcd", "lse_cutting_plane")  # the duality gap costs them little
 
 
 @dataclass
@@ -43,11 +43,12 @@ class Settings:
     dtype: str
     n_jobs: int
     streamed: bool = False
+    l1_ratio: float = 0.0
 
     def __post_init__(self) -> None:
         smooth = self.loss in SMOOTH
         if self.C is None:
-            self.C = 1.0 if smooth else 0.05
+            self.C = 1.0 if smooth or self.l1_ratio > 0.0 else 0.05
         if self.solver == "auto":
             self.solver = self.quick_solver(smooth)
         if self.max_epochs is None and self.solver in ("dca", "mira", "perceptron"):
@@ -59,8 +60,12 @@ class Settings:
 
     def quick_solver(self, smooth: bool) -> str:
         """Quick where a model is good long before the optimum; for probabilities, the optimum."""
+        if self.l1_ratio > 0.0:
+            return "owlqn" if smooth else "admm"
         if self.loss == "perceptron":
             return "perceptron"
+        if self.loss == "summed":  # whose outputs only two solvers can search
+            return "sdcd"
         if self.streamed:
             return "dca"
         if self.loss == "ramp_2":
@@ -140,6 +145,9 @@ class Run:
             "loss": result.loss.name,
             "solver": result.solver.name,
             "C": self.settings.C,
+            "l1_ratio": self.settings.l1_ratio,
+            "weights": int(result.w.size),
+            "nonzero": result.n_nonzero,
             "primal": result.primal,
             "gap": result.gap,
             "converged": result.converged,
@@ -185,10 +193,13 @@ def summary(about: dict[str, Any]) -> str:
     """The end of the story, in a few lines."""
     seconds = ", ".join(f"{name} {about['seconds'][name]:.2f}" for name in ("read", "features", "train", "save"))
     lines = [about["message"], f"{about['features']:,} features, {about['labels']} labels; seconds: {seconds}"]
+    if about["l1_ratio"] > 0.0:
+        share = 100.0 * about["nonzero"] / max(about["weights"], 1)
+        lines.append(f"{about['nonzero']:,} of {about['weights']:,} weights are not zero ({share:.2f} %)")
     if "refused" in about:
         share = f"{about['refused']:,} of {about['examples']:,} examples have labels that the model refuses"
         lines.append(f"{about['rounds']} rounds; {share}" + (": see partwise suspects" if about["refused"] else ""))
     if "dev" in about:
-        shown = [key for key in ("f1", "precision", "recall", "accuracy") if about["dev"].get(key) is not None]
+        shown = [key for key in ("uas", "las", "f1", "precision", "recall", "accuracy") if about["dev"].get(key) is not None]
         lines.append("dev: " + ", ".join(f"{key} {100 * about['dev'][key]:.2f} %" for key in shown))
     return "\n".join([*lines, f"wrote {about['model']}"])

@@ -44,6 +44,7 @@ def tag(
     hidden: Annotated[int, option(FEATURES, "Hidden states of each label, for labels that behave in several ways.", min=1)] = 1,
     loss: options.Loss = "hinge",
     c: options.C = None,
+    l1_ratio: options.L1Ratio = 0.0,
     solver: options.SolverName = "auto",
     epochs: options.Epochs = None,
     tol: options.Tol = 1e-3,
@@ -95,7 +96,7 @@ def tag(
     from partwise.cli.training_data import Parts, Source
     from partwise.estimators.tagger import Tagger
 
-    settings = Settings(loss, c, solver, epochs, tol, patience, average, seed, dtype.value, jobs, stream)
+    settings = Settings(loss, c, solver, epochs, tol, patience, average, seed, dtype.value, jobs, stream, l1_ratio)
     run = Run("tag", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)
     source = Source(separator, encoding, comment, label_column, unknown_label, either, scheme, max_labels)
     tagger: Any

@@ -32,9 +32,9 @@ class CRF(BaseEstimator):
     all_possible_states, all_possible_transitions : bool, optional
         Always on. False is warned of.
     c1 : float, default=0
-        There is no L1 regularisation: a positive value is warned of, and taken as 0.
+        Weight of ||w||_1: the larger, the more weights are exactly zero (lbfgs, which is OWL-QN then).
     c2 : float, default=1
-        Weight of ||w||^2; C = 1 / (2 c2).
+        Weight of ||w||^2; C = 1 / (c1 + 2 c2). It may be 0 if c1 is not.
     max_iterations : int, optional
         Epochs at most: lbfgs unlimited, l2sgd 1000, ap and pa 100.
     num_memories : int, default=6

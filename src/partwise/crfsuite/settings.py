@@ -3,9 +3,11 @@ r"""From the parameters of CRFsuite to those of `SequenceLabeler`.
 =========  ==========================================================  =====================================================
 algorithm  what CRFsuite does                                          what is done here
 =========  ==========================================================  =====================================================
-lbfgs      min c2 \|\|w\|\|^2 - log-likelihood                             the same problem: loss "crf", C = 1 / (2 c2), solver
-                                                                       "lbfgs", with the same two rules to stop by
-l2sgd      the same, by stochastic gradient descent                    the same problem by the solver "sgd", which averages
+lbfgs      min c1 \|\|w\|\|_1 + c2 \|\|w\|\|^2 - log-likelihood            the same problem: loss "crf", C = 1 / (c1 + 2 c2),
+                                                                       l1_ratio = c1 C; solver "lbfgs", or with c1 > 0 "owlqn",
+                                                                       as there, with the same two rules to stop by (with
+                                                                       c1 > 0: the second)
+l2sgd      the same with c1 = 0, by stochastic gradient descent        the same problem by the solver "sgd", which averages
                                                                        its iterates and finds its learning rate by itself
 ap         averaged perceptron                                         the same: loss and solver "perceptron"
 pa         passive-aggressive: take the best labelling y; if it is     loss "hinge", solver "mira", C = c: the same step, but y
@@ -31,6 +33,7 @@ from partwise.crfsuite.training_log import Rule, TrainingLog
 from partwise.estimators import SequenceLabeler
 from partwise.estimators.base import _is_count, _is_real
 from partwise.solvers.lbfgs import LBFGS
+from partwise.solvers.owlqn import OWLQN
 
 UNLIMITED = 2**31 - 1
 NO_SLACK = 1e10  # a C that no step of PA reaches
@@ -79,10 +82,7 @@ OTHER = {"variance": 1.0, "gamma": 1.0}  # of arow
 CHECKS: dict[str, Any] = {
     "min_freq": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
     "c1": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-    "c2": (
-        _is_real(0.0),
-        "a float in the range (0, inf): without it the best weights may be infinite, so take a small one, 1e-6",
-    ),
+    "c2": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
     "max_iterations": (_is_count(1), "an int in the range [1, inf)"),
     "num_memories": (_is_count(1), "an int in the range [1, inf)"),
     "max_linesearch": (_is_count(1), "an int in the range [1, inf)"),
@@ -94,10 +94,6 @@ CHECKS: dict[str, Any] = {
     "c": (_is_real(0.0), "a float in the range (0, inf)"),
 }
 
-NO_L1 = (
-    "CRF: there is no L1 regularisation here. c1 is taken as 0, so c2 alone regularises and no weight is exactly zero. Choose c2 "
-    "anew, for it has to do the work of both; for a smaller model use min_freq."
-)
 ALWAYS_DENSE = (
     "CRF: {}=False leaves out weights of combinations that the training data never show. Here they are always in the model."
 )
@@ -130,6 +126,11 @@ def read_settings(crf: Any) -> tuple[Algorithm, dict[str, Any]]:
         if not fine(value):
             raise ValueError(f"The {key!r} parameter of CRF must be {words}. Got {value!r} instead.")
         settings[key] = value
+    if "c2" in settings and not settings["c2"] + settings.get("c1", 0.0) > 0.0:
+        raise ValueError(
+            "The 'c2' parameter of CRF must be a float in the range (0, inf), unless c1 > 0: without both the best weights may "
+            f"be infinite, so take a small one, 1e-6. Got {settings['c2']!r} instead."
+        )
     return algorithm, settings
 
 
@@ -141,7 +142,6 @@ def tell_differences(crf: Any, settings: dict[str, Any]) -> None:
         if settings[name] is not None and not settings[name]
     ]
     wanted = (
-        (settings.get("c1", 0.0) > 0, NO_L1),
         (settings.get("epsilon", 0.0) > 0 and "delta" not in settings, NO_EPSILON),
         (not settings.get("error_sensitive", True), NO_ZERO_ONE),
         (crf.trainer_cls is not None, NO_TRAINER),
@@ -154,20 +154,23 @@ def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
     """A `SequenceLabeler` that learns what `crf` describes, and the log it writes."""
     algorithm, settings = read_settings(crf)
     tell_differences(crf, settings)
-    C = 1.0 / (2.0 * settings["c2"]) if "c2" in settings else settings.get("c", 1.0)
+    c1 = settings.get("c1", 0.0)
+    C = 1.0 / (c1 + 2.0 * settings["c2"]) if "c2" in settings else settings.get("c", 1.0)
     solver: Any = algorithm.solver
     rule = None
     if "delta" in settings:
         rule = Rule(settings.get("epsilon", 0.0), settings["delta"], settings["period"])
     if solver == "lbfgs":
-        solver = LBFGS(memory=int(settings["num_memories"]), max_evaluations=int(settings["max_linesearch"]))
+        kind = OWLQN if c1 > 0.0 else LBFGS
+        solver = kind(memory=int(settings["num_memories"]), max_evaluations=int(settings["max_linesearch"]))
     elif settings.get("pa_type") == 0:
         C = NO_SLACK
-    log = TrainingLog(float(C), rule)
+    log = TrainingLog(float(C), rule, l1_ratio=c1 * C)
     labeler = SequenceLabeler(
         loss=algorithm.loss,
         C=float(C),
         solver=solver,
+        l1_ratio=min(c1 * C, 1.0),
         min_count=max(1, math.ceil(settings["min_freq"])),
         use_start=False,
         use_stop=False,

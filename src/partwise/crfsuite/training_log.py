@@ -24,11 +24,11 @@ class LabelScore(NamedTuple):
 class Rule(NamedTuple):
     """When CRFsuite stops.
 
-    With F = c2 ||w||^2 - log-likelihood, when either is true of
+    With F = c1 ||w||_1 + c2 ||w||^2 - log-likelihood, when either is true of
 
         ||grad F|| <= epsilon max(1, ||w||)                 F(period iterations ago) - F <= delta F
 
-    The gradient is known to L-BFGS only, so other solvers are left with the second.
+    The gradient is known to L-BFGS only, so other solvers are left with the second; so is L-BFGS if c1 > 0, where F has none.
     """
 
     epsilon: float = 0.0
@@ -48,8 +48,8 @@ class TrainingLog:
     last_iteration : dict or None
     """
 
-    def __init__(self, C: float, rule: Rule | None):
-        self.C, self.rule = C, rule
+    def __init__(self, C: float, rule: Rule | None, l1_ratio: float = 0.0):
+        self.C, self.rule, self.l1_ratio = C, rule, l1_ratio
         self.iterations: list[dict[str, Any]] = []
         self.weights: Any = None  #: of the last epoch
         self._seconds = 0.0
@@ -72,7 +72,7 @@ class TrainingLog:
             "active_features": int((w != 0).sum()),
             "time": record.seconds - self._seconds,
         }
-        if math.isfinite(record.gap):
+        if math.isfinite(record.gap) and not self.l1_ratio:
             seen["error_norm"] = math.sqrt(max(2.0 * record.gap, 0.0)) / self.C  # the gap is 1/2 ||grad P||^2
         if math.isfinite(record.validation):
             seen["item_accuracy_float"] = 1.0 - record.validation

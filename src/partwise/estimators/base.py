@@ -65,6 +65,7 @@ class Structured:
     cost: Any
     solver: Any
     C: float
+    l1_ratio: float
     hidden: int
     classes_: np.ndarray
     tol: float
@@ -84,6 +85,7 @@ class Structured:
     #: parameter: (what is fine, in words)
     _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "C": (_is_real(0.0), "a float in the range (0, inf)"),
+        "l1_ratio": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
         "hidden": (_is_count(1), "an int in the range [1, inf)"),
         "max_epochs": (_is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "tol": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
@@ -133,8 +135,8 @@ class Structured:
             )
         if self.solver != "auto":
             solver = get_solver(self.solver, None, loss)
-            if solver.name not in can_minimise(loss):
-                check(solver, None, loss)
+            if solver.name not in can_minimise(loss, self.l1_ratio):
+                check(solver, None, loss, self.l1_ratio)
             self._check_average(solver)
         n_threads(self.n_jobs)
         return loss
@@ -145,6 +147,14 @@ class Structured:
             raise ValueError(
                 f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its "
                 f"iterates. Solvers that can: {able}."
+            )
+
+    def _refuse_l1(self, what: str) -> None:
+        """Learning bit by bit is for online solvers, and none of them takes an L1 penalty."""
+        if self.l1_ratio > 0.0:
+            raise ValueError(
+                f"{what} goes on one example at a time, and no solver that can takes an L1 penalty: the 'l1_ratio' parameter of "
+                f"{self._who} must be 0 for it. Got {self.l1_ratio!r} instead. Use fit, or set l1_ratio=0."
             )
 
     def _seed(self) -> int:
@@ -170,10 +180,10 @@ class Structured:
         self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
-        task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs)
+        task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
         if start is not None:
             self._check_size(problem, start)
-        solver = get_solver(self.solver, problem, loss)
+        solver = get_solver(self.solver, problem, loss, self.l1_ratio)
         self._check_average(solver)
         solver = with_average(solver, self.average)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
@@ -209,6 +219,7 @@ class Structured:
 
     def _advance(self, problem: Any, loss: Loss, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""
+        self._refuse_l1("partial_fit")
         solver = get_solver("dca" if self.solver == "auto" else self.solver)
         if not isinstance(solver, OnlineSolver):
             solver = get_solver("dca")  # takes every loss, and what a batch solver found is a good place to go on from

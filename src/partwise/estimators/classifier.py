@@ -1,8 +1,9 @@
 """`Classifier`: linear multiclass classification with any loss and solver.
 
-    minimise  1/2 ||W||^2 + C sum_i weight_i L_i(W),    s(y) = x . W[:, y] + b[y]
+    minimise  Omega(W) + C sum_i weight_i L_i(W),    s(y) = x . W[:, y] + b[y]
 
-The intercept b is the weight of a constant feature, regularised like the others, as in scikit-learn's LinearSVC.
+with the penalty Omega(W) = l1_ratio ||W||_1 + (1 - l1_ratio)/2 ||W||^2. The intercept b is the weight of a constant feature,
+regularised like the others, as in scikit-learn's LinearSVC.
 """
 
 from __future__ import annotations
@@ -31,13 +32,16 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     Parameters
     ----------
-    loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
+    loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
         ``"hinge"`` is the multiclass SVM of Crammer and Singer, ``"crf"`` is multinomial logistic regression.
         The ramp losses are robust against wrong labels; the default is ``"hinge"``.
     C : float, default=1.0
         Weight of the losses against the regulariser. The smaller, the stronger the regularisation.
     solver : str or Solver, default="auto"
         A name from `partwise.SOLVERS` or an object with parameters; `solver_` says what ``"auto"`` picked.
+    l1_ratio : float in [0, 1], default=0.0
+        Share of the L1 norm in the penalty, l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. Above 0 many weights become exactly zero
+        (``result_.n_nonzero`` are not); 1 makes the sparsest models. Choose C anew: it means something else then.
     cost : array (classes, classes) or dict {(true, answered): cost}, optional
         What a mistake costs; 1 by default. For losses with gamma > 0.
     constraints : dict {"allow_labels": [...]}, optional
@@ -113,6 +117,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
         loss="hinge",
         C=1.0,
         solver="auto",
+        l1_ratio=0.0,
         cost=None,
         constraints=None,
         class_weight=None,
@@ -135,6 +140,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
         self.loss = loss
         self.C = C
         self.solver = solver
+        self.l1_ratio = l1_ratio
         self.cost = cost
         self.constraints = constraints
         self.class_weight = class_weight

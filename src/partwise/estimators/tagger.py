@@ -1,8 +1,9 @@
 """`Tagger`: trains a model of sequences, on data in memory, on a stream, or bit by bit.
 
-    minimise  1/2 ||w||^2 + C sum_i weight_i L_i(w),    s(y) = sum_t x_t . W[:, y_t] + A[y_{t-1}, y_t] + start[y_1] + stop[y_T]
+    minimise  Omega(w) + C sum_i weight_i L_i(w),    s(y) = sum_t x_t . W[:, y_t] + A[y_{t-1}, y_t] + start[y_1] + stop[y_T]
 
-It is all of `SequenceLabeler` but the face that scikit-learn wants to see; the command line uses it as it is.
+with the penalty Omega(w) = l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. It is all of `SequenceLabeler` but the face that
+scikit-learn wants to see; the command line uses it as it is.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Tagger(Decoder):
         loss="hinge",
         C=1.0,
         solver="auto",
+        l1_ratio=0.0,
         cost=None,
         constraints=None,
         templates=None,
@@ -79,6 +81,7 @@ class Tagger(Decoder):
         self.loss = loss
         self.C = C
         self.solver = solver
+        self.l1_ratio = l1_ratio
         self.cost = cost
         self.constraints = constraints
         self.templates = templates
@@ -233,6 +236,7 @@ class Tagger(Decoder):
         """
         loss = self._check_parameters()
         self._check_class_weight(loss)
+        self._refuse_l1("fit_stream")
         if isinstance(parts, Iterator):
             raise TypeError(
                 "parts must be iterable more than once, like a list or a ColumnFile; a generator is spent after a pass."

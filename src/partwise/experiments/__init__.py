@@ -17,6 +17,10 @@ EXPERIMENTS = {
     "mancev-figure-5.1": "partwise.experiments.mancev_figure_5_1:Figure51",
     "do-table-1": "partwise.experiments.do_table_1:Table1",
     "do-figure-2": "partwise.experiments.do_figure_2:Figure2",
+    "balamurugan-table-3-4": "partwise.experiments.balamurugan_table_3_4:Table34",
+    "balamurugan-table-5": "partwise.experiments.balamurugan_table_5:Table5",
+    "balamurugan-figure-1": "partwise.experiments.balamurugan_figure_1:Figure1",
+    "joachims-n-vs-1-slack": "partwise.experiments.joachims_slack:NAgainstOneSlack",
 }
 
 

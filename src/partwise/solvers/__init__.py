@@ -9,18 +9,28 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Loss, get_loss
+from partwise.losses import Loss, Rescaled, get_loss
+from partwise.penalty import check_ratio
+from partwise.solvers.admm import ADMM
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
 from partwise.solvers.bcfw import BCFW
+from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.lbfgs import LBFGS
+from partwise.solvers.lse_cutting_plane import LSECuttingPlane
 from partwise.solvers.mira import MIRA
 from partwise.solvers.nrbm import NRBM
+from partwise.solvers.nslack import NSlack
+from partwise.solvers.ocas import OCAS
+from partwise.solvers.oneslack import OneSlack
+from partwise.solvers.owlqn import OWLQN
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.perceptron import Perceptron
+from partwise.solvers.proximal import Proximal
 from partwise.solvers.result import Record, SolveResult
+from partwise.solvers.sdcd import SDCD
 from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
 
@@ -40,12 +50,36 @@ __all__ = [
     "solve",
 ]
 
-SOLVERS: dict[str, type[Solver]] = {s.name: s for s in (Perceptron, MIRA, KBestMIRA, SGD, Pegasos, DCA, LBFGS, SDM, BCFW, NRBM)}
+SOLVERS: dict[str, type[Solver]] = {
+    s.name: s
+    for s in (
+        Perceptron,
+        MIRA,
+        KBestMIRA,
+        SGD,
+        Pegasos,
+        DCA,
+        LBFGS,
+        SDM,
+        BCFW,
+        NSlack,
+        OneSlack,
+        BMRM,
+        BMRMLS,
+        OCAS,
+        Proximal,
+        NRBM,
+        OWLQN,
+        ADMM,
+        SDCD,
+        LSECuttingPlane,
+    )
+}
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
 
-def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None) -> Solver:
+def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None, l1_ratio: float = 0.0) -> Solver:
     """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one.
 
     Where the loss or the problem is not convex, a solver that needs it to be comes inside CCCP.
@@ -53,7 +87,7 @@ def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = No
     if isinstance(solver, Solver):
         return for_differences(solver, problem, loss)
     if isinstance(solver, str) and solver == "auto" and loss is not None:
-        return for_differences(choose(problem, loss), problem, loss)
+        return for_differences(choose(problem, loss, l1_ratio), problem, loss)
     if isinstance(solver, str) and solver in SOLVERS:
         return for_differences(SOLVERS[solver](), problem, loss)
     choices = ", ".join(repr(name) for name in ("auto", *SOLVERS))
@@ -72,13 +106,14 @@ def for_differences(solver: Solver, problem: Any, loss: Loss | None) -> Solver:
     return CCCP(solver) if sets or not loss.is_convex else solver
 
 
-def can_minimise(loss: Loss) -> list[str]:
-    """Names of the solvers that take `loss`, by themselves or inside CCCP."""
+def can_minimise(loss: Loss, l1_ratio: float = 0.0) -> list[str]:
+    """Names of the solvers that take `loss` with that penalty, by themselves or inside CCCP."""
     able = {name: for_differences(make(), None, loss) for name, make in SOLVERS.items()}
-    return [name for name, s in able.items() if s.accepts(loss) and (loss.is_convex or s.takes != "convex")]
+    takes = {name: s for name, s in able.items() if s.accepts(loss) and (loss.is_convex or s.takes != "convex")}
+    return [name for name, s in takes.items() if s.sparse or not l1_ratio]
 
 
-def choose(problem: Any, loss: Loss) -> Solver:
+def choose(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
     """What "auto" means: a method with a certificate while the problem is small enough to run it to the end, else DCA.
 
     =================  ==============================  =================================
@@ -86,24 +121,31 @@ def choose(problem: Any, loss: Loss) -> Solver:
     =================  ==============================  =================================
     beta finite        L-BFGS                          DCA
     beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
-    rescaled           SGD                             SGD
+    rescaled           SDM                             SGD
+    summed             SDCD                            SDCD
     =================  ==============================  =================================
 
     Ramp losses get what their convex half gets, inside CCCP, but Pegasos instead of DCA, which learns wrong labels by heart. For
-    partial labels it is DCA instead of SDM: it completes them as it goes.
+    partial labels it is DCA instead of SDM (rescaled losses: SGD): it completes them as it goes. With an L1 penalty it is OWL-QN
+    or ADMM, always.
     """
+    if l1_ratio > 0.0:
+        return OWLQN() if loss.is_smooth else ADMM()
+    if SDCD().accepts(loss):
+        return SDCD()
     if not loss.is_smooth and loss.gamma == 0:
         return Perceptron()
-    if not loss.is_smooth and not SDM().accepts(loss.convex):
+    large = kernels.total_parts(problem) > LARGE
+    if isinstance(loss, Rescaled) and (large or kernels.is_partial(problem)):
         return SGD()
-    if kernels.total_parts(problem) > LARGE:
+    if large:
         return DCA() if loss.is_convex else Pegasos()
     if loss.is_smooth:
         return LBFGS()
     return DCA() if kernels.is_partial(problem) and loss.is_convex else SDM()
 
 
-def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None) -> Task:
+def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None, l1_ratio=0.0) -> Task:
     """Check the numbers and put the task together."""
     if not (isinstance(C, int | float | np.number) and 0 < C < np.inf):
         raise ValueError(f"The 'C' parameter must be a float in the range (0, inf). Got {C!r} instead.")
@@ -115,7 +157,8 @@ def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=
         raise ValueError(f"sample_weight must have one number per example, shape ({n},). Got {weight.shape}.")
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and non-negative.")
-    return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), np.dtype(dtype).type, n_jobs)
+    kind, ratio = np.dtype(dtype).type, check_ratio(l1_ratio)
+    return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), kind, n_jobs, l1_ratio=ratio)
 
 
 def solve(
@@ -124,6 +167,7 @@ def solve(
     solver: str | Solver = "auto",
     C: float = 1.0,
     *,
+    l1_ratio: float = 0.0,
     sample_weight: np.ndarray | None = None,
     max_epochs: int | None = None,
     tol: float = 1e-3,
@@ -138,20 +182,24 @@ def solve(
     start: np.ndarray | None = None,
     resume: SolveResult | None = None,
 ) -> SolveResult:
-    """Minimise ``1/2 ||w||^2 + C sum_i sample_weight_i L_i(w)`` over a packed problem.
+    """Minimise ``r ||w||_1 + (1 - r)/2 ||w||^2 + C sum_i sample_weight_i L_i(w)`` over a packed problem, r being `l1_ratio`.
 
     Parameters
     ----------
     problem
         A packed problem of any structure, e.g. from `chain_problem`.
     loss : str or loss object
-        ``"perceptron" "hinge" "crf" "softmax_margin" "slack" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or
-        ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``Rescaled(power)``, ``RescaledRamp(power)``.
+        ``"perceptron" "hinge" "crf" "softmax_margin" "slack" "summed" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or
+        ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``Rescaled(power)``, ``RescaledRamp(power)``,
+        ``Summed(gamma)``.
     solver : str or solver object
         A name from `SOLVERS`, an object with parameters, or ``"auto"``. Where the problem is not convex (ramp losses; partial
         labels, for dual methods), it solves the convex problems of `CCCP`.
     C : float
         Weight of the losses against the regulariser.
+    l1_ratio : float in [0, 1]
+        Share of the L1 norm in the regulariser: above 0 many weights become exactly zero, at 1 the model is sparsest. Solvers
+        ``"owlqn"`` (smooth losses) and ``"admm"`` (max-margin losses) can, and ``"auto"`` takes them.
     max_epochs : int, optional
         Total number of epochs (those before a `resume` included); each solver has its default.
     tol : float
@@ -175,10 +223,10 @@ def solve(
     resume : SolveResult, optional
         Go on from a previous result, exactly as if it had not stopped.
     """
-    task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs)
+    task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs, l1_ratio)
     if resume is not None and solver == "auto":
         solver = resume.solver
-    chosen = get_solver(solver, problem, task.loss)
+    chosen = get_solver(solver, problem, task.loss, task.l1_ratio)
     return run(
         chosen,
         task,

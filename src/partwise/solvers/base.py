@@ -22,6 +22,7 @@ import numpy as np
 from partwise import kernels
 from partwise.losses import LOSSES, Loss
 from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, objective
+from partwise.penalty import penalty
 from partwise.solvers.result import Best, Record, Round, SolveResult
 
 
@@ -126,14 +127,14 @@ class Solver:
 
     def bounds(self, task: Task, state: Any) -> Value:
         """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
-        return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs)
+        return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs, l1_ratio=task.l1_ratio)
 
     def value_at(self, task: Task, state: Any, w: np.ndarray, dual: bool = True) -> Value:
         """The objective at weights that need not be those of `state`; without a bound, and the memory for it, if not `dual`."""
         if dual:
-            return objective(task.problem, task.loss, task.C, w, task.n_jobs)
+            return objective(task.problem, task.loss, task.C, w, task.n_jobs, l1_ratio=task.l1_ratio)
         losses = losses_at(task.problem, task.loss, w, task.n_jobs)
-        return Value(0.5 * float(np.dot(w, w)) + float(task.C @ losses), math.nan, np.zeros(0))
+        return Value(penalty(w, task.l1_ratio) + float(task.C @ losses), math.nan, np.zeros(0))
 
     def unseen(self, task: Task, state: Any, w: np.ndarray) -> float:
         """How much higher than its value the objective at `w` may be: 0 if oracles are exact, inf if nobody knows.
@@ -160,8 +161,16 @@ class Solver:
         return []
 
 
-def check(solver: Solver, problem: Any, loss: Loss) -> None:
-    """Raise unless `solver` can minimise `loss` and `problem` has the kernels both need."""
+def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0) -> None:
+    """Raise unless `solver` can minimise `loss` with that penalty and `problem` has the kernels both need."""
+    if l1_ratio > 0.0 and not solver.sparse:
+        from partwise.solvers import can_minimise
+
+        others = ", ".join(can_minimise(loss, l1_ratio)) or "none for this loss"
+        raise ValueError(
+            f"Solver {solver.name!r} takes no L1 penalty (l1_ratio={l1_ratio:g}) with the loss {loss.name!r}. "
+            f"Solvers that can: {others}. Or set l1_ratio=0."
+        )
     if not solver.accepts(loss) or (solver.takes == "convex" and not loss.is_convex):
         from partwise.solvers import can_minimise
 
@@ -170,6 +179,7 @@ def check(solver: Solver, problem: Any, loss: Loss) -> None:
             f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(can_minimise(loss))}. "
             f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.name in can_minimise(f))}."
         )
+    loss.check(problem)
     if solver.fixed_targets and kernels.is_partial(problem):
         from partwise.solvers import SOLVERS
 
@@ -180,9 +190,11 @@ def check(solver: Solver, problem: Any, loss: Loss) -> None:
             f"take one of: {', '.join(able)}."
         )
     basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
-    kernels.require(problem, (*basic, *solver.needs_of(loss)), f"The loss {loss.name!r}")
+    who = f"The loss {loss.name!r}"
+    if loss.found_by and solver.name not in loss.found_by:
+        who += f" (with any solver but {' and '.join(map(repr, loss.found_by))}, which search outputs instead of listing them)"
+    kernels.require(problem, (*basic, *solver.needs_of(loss)), who)
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
-    loss.check(problem)
 
 
 def size_of(problem: Any) -> tuple[int, int, int]:
@@ -244,7 +256,7 @@ def run(
 ) -> SolveResult:
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
     task = dataclasses.replace(task, tol=tol)
-    check(solver, task.problem, task.loss)
+    check(solver, task.problem, task.loss, task.l1_ratio)
     check_sizes(task, validation, start, resume)
     check_completions(task)
     max_epochs = solver.default_epochs if max_epochs is None else max_epochs

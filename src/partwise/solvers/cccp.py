@@ -50,6 +50,7 @@ from partwise.compilation import entry
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
 from partwise.objective import Value, chunks, in_threads
+from partwise.penalty import penalty
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.dca import DCA
 from partwise.solvers.result import Round
@@ -152,6 +153,11 @@ class CCCP(Solver):
         return self.solver.needs
 
     @property
+    def sparse(self) -> bool:  # type: ignore[override]
+        """Whether the solver inside takes an L1 penalty."""
+        return self.solver.sparse
+
+    @property
     def certified(self) -> bool:
         """Whether the solver inside can tell how far it is from the optimum of its problem."""
         return self.solver.fixed_targets or self.solver.free_bounds
@@ -188,8 +194,8 @@ class CCCP(Solver):
             target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
 
         in_threads(run, chunks(task.problem), task.n_jobs)
-        w = w.astype(np.float64, copy=False)
-        return View(0.5 * float(w @ w) + float(task.C @ losses), targets, int(np.count_nonzero(costs[task.C > 0])))
+        value = penalty(w.astype(np.float64, copy=False), task.l1_ratio) + float(task.C @ losses)
+        return View(value, targets, int(np.count_nonzero(costs[task.C > 0])))
 
     def epoch(self, task: Task, state: CCCPState) -> Progress:
         problem = self.convex(task, state.targets)

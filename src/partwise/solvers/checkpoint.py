@@ -23,9 +23,9 @@ FORMAT = "partwise-checkpoint"
 
 
 def is_scratch(value: Any) -> bool:
-    """Whether it is memory to work in, made anew when a run goes on: workspaces, and pools of vectors."""
+    """Whether it is memory to work in, made anew when a run goes on: workspaces, and pools of vectors or of workspaces."""
     return isinstance(value, Workspace | Accumulator) or (
-        isinstance(value, list) and any(isinstance(v, np.ndarray) for v in value)
+        isinstance(value, list) and any(isinstance(v, np.ndarray | Workspace) for v in value)
     )
 
 
@@ -90,6 +90,7 @@ def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
     return {
         "solver": f"{solver.name} {settings}",
         "loss": f"{task.loss}",
+        **({"l1_ratio": task.l1_ratio} if task.l1_ratio else {}),
         "C": zlib.crc32(task.C.tobytes()),
         "seed": [task.seed, task.shuffle],
         "dtype": np.dtype(task.dtype).name,

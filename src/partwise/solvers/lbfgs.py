@@ -73,17 +73,19 @@ def rescale(to, w, ratio, first, last):
 
 
 @entry
-def learn(to, w, new, old, pairs, slot, rows, first, last):
+def learn(to, w, new, old, aim, pairs, slot, rows, first, last):
     """Store the pair s = to - w, y = new - old in rows 2 slot, 2 slot + 1 of `pairs`, for weights in [first, last).
 
-    Returns ||to||^2 and the products (pairs[rows[k]] . new, pairs[rows[k]] . y) of the vectors as stored, in that range.
+    Returns ||to||^2 and the products (pairs[rows[k]] . aim, pairs[rows[k]] . y) of the vectors as stored, in that range. `aim` is
+    what H will be applied to: the new gradient, or what stands for it where P has none.
     """
     differences, products = np.empty(BLOCK), np.zeros((len(rows), 2))
     norm = 0.0
     for start in range(first, last, BLOCK):
         stop = min(start + BLOCK, last)
         s_stored, y_stored = pairs[2 * slot, start:stop], pairs[2 * slot + 1, start:stop]
-        y, g, g_old = differences[: stop - start], new[start:stop], old[start:stop]
+        y, g_new, g_old = differences[: stop - start], new[start:stop], old[start:stop]
+        g = aim[start:stop]
         to_block, w_block = to[start:stop], w[start:stop]
         total = 0.0
         for j in range(len(y)):
@@ -92,7 +94,7 @@ def learn(to, w, new, old, pairs, slot, rows, first, last):
             total += v * v
         norm += total
         for j in range(len(y)):
-            y_stored[j] = g[j] - g_old[j]
+            y_stored[j] = g_new[j] - g_old[j]
         for j in range(len(y)):  # as stored
             y[j] = y_stored[j]
         for k in range(0, len(rows), 2):
@@ -354,8 +356,9 @@ class LBFGS(Solver):
         while step > 0.0:
             value = objective(task.problem, task.loss, task.C, to, task.n_jobs, state.pool)
             state.oracle_calls += task.n
+            new = value.gradient
             # on the chance that the step is right: its products give the slope too
-            norms, products = zip(*for_ranges(learn, to, w, value.gradient, old, memory.pairs, slot, rows), strict=True)
+            norms, products = zip(*for_ranges(learn, to, w, new, old, new, memory.pairs, slot, rows), strict=True)
             total = sum(products)
             wanted = search.next(Trial(step, value.primal, total[-2, 0] / step))
             if wanted == step:

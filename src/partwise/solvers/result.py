@@ -104,6 +104,8 @@ class SolveResult:
         The weights.
     primal, dual, gap : float
         P(w), a lower bound of the optimum, and their difference; nan where not computed.
+    n_nonzero : int
+        How many weights are not zero.
     converged : bool
         Whether the tolerance was reached.
     status : str
@@ -150,6 +152,11 @@ class SolveResult:
     def gap(self) -> float:
         """primal - dual: how far at most `w` is from the optimum."""
         return self.primal - self.dual
+
+    @property
+    def n_nonzero(self) -> int:
+        """How many weights are not zero: with an L1 penalty, the size of the model."""
+        return int(np.count_nonzero(self.w))
 
     def __repr__(self) -> str:
         return (
