@@ -213,7 +213,6 @@ def test_refusals(parameters, message):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"c1": 0.1}, "c1 is taken as 0"),
         ({"all_possible_states": False}, "all_possible_states=False"),
         ({"all_possible_transitions": False}, "all_possible_transitions=False"),
         ({"trainer_cls": object}, "trainer_cls"),

@@ -231,7 +231,7 @@ def test_direction_is_that_of_the_two_loop_recursion():
         to = w + rng.random() * (to - w)
         slot = memory.free()
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1])
-        norm, products = learn(to, w, hessian * to, g, memory.pairs, slot, rows, 0, d)
+        norm, products = learn(to, w, hessian * to, g, hessian * to, memory.pairs, slot, rows, 0, d)
         assert norm == pytest.approx(to @ to)
         memory = memory.after(slot, rows, products)
         kept.append((memory.pairs[2 * slot].astype(float), memory.pairs[2 * slot + 1].astype(float)))
@@ -245,7 +245,7 @@ def test_a_pair_without_curvature_is_forgotten(bad):
     w, to, old = np.zeros(2), np.array([1.0, 0.0]), np.zeros(2)
     for slot, new in enumerate([[2.0, 0.0], bad]):
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1])
-        _, products = learn(to, w, np.array(new), old, memory.pairs, slot, rows, 0, 2)
+        _, products = learn(to, w, np.array(new), old, np.array(new), memory.pairs, slot, rows, 0, 2)
         memory = memory.after(slot, rows, products)
     assert memory.slots == [0]
     assert np.isfinite(memory.products).all() and memory.products[0, 1] == 2.0

@@ -294,8 +294,9 @@ def test_solvers_end_without_a_false_certificate(name):
 
 def test_every_solver_trains_dual_ones_inside_cccp():
     problem, truth = noisy_sets(30)
-    dual = [name for name, make in SOLVERS.items() if make.fixed_targets]
-    assert set(SOLVERS) - {"nrbm"} == {*ENDS, *dual}
+    dual = [name for name, make in SOLVERS.items() if make.fixed_targets and make().accepts(LOSSES["hinge"])]
+    summed = LOSSES["summed"].found_by  # which refuses sets
+    assert set(SOLVERS) - {"nrbm", *summed} == {*ENDS, *dual}
     for name in dual:
         result = solve(problem, "hinge", name, C=0.3)
         assert isinstance(result.solver, CCCP) and result.rounds

@@ -135,11 +135,13 @@ OBJECTS = [Family(3.0, 1.0), Ramp(1.0, 0.5), Ramp(1.0, 1.0, 2.0), Ramp(0.5, 0.0,
 @pytest.mark.parametrize("loss", [*LOSSES.values(), *OBJECTS], ids=lambda loss: loss.name)
 def test_gradient_is_that_of_central_differences(kind, loss):
     """At random points, where even the losses with corners have a gradient."""
+    if kernels.all_outputs in loss.needs and kind == "chain":
+        pytest.skip("the outputs of chains cannot be listed")
     for seed in range(6):
         rng = np.random.default_rng(seed)
         problem = random_problem(kind, rng)
-        if not np.array_equal(problem.costs, problem.costs.round()) and kernels.best_at_costs in loss.needs and kind == "chain":
-            continue  # rescaling needs costs that are integers
+        if loss.is_searched(problem):
+            continue  # what is found may jump from one output to another
         C, w = rng.random(kernels.n_examples(problem)) + 0.2, rng.normal(size=kernels.n_weights(problem))
         h, slopes = 1e-6, np.zeros(len(w))
         for j in range(len(w)):
@@ -317,10 +319,11 @@ def test_weights_follow_the_targets(kind, solver):
 def test_line_10_of_mancev_as_printed_does_not_follow_the_targets(monkeypatch):
     """It subtracts all of v in every round, v = sum_i C_i (F(x_i, y_i) - F(x_i, t_i)): twice what the last round subtracted."""
 
-    def as_printed(before, problem, examples, C, weights):
-        for i in range(len(C)):
+    def as_printed(before, task, sets, examples, weights):
+        problem = task.problem
+        for i in range(task.n):
             gold = problem.gold[i : i + 1]
-            kernels.difference(problem, i, kernels.target(problem, i), gold, C[i], weights.v)
+            kernels.difference(problem, i, kernels.target(problem, i), gold, task.C[i], weights.v)
 
     monkeypatch.setattr(sdm, "follow_targets", as_printed)
     problem = PROBLEMS["multiclass"]

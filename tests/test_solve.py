@@ -86,7 +86,7 @@ def test_ctrl_c_keeps_the_model_so_far():
 
 @pytest.mark.parametrize("name", list(SOLVERS))
 def test_resuming_equals_never_having_stopped(name):
-    loss = next(loss for loss in ("hinge", "crf", "perceptron") if SOLVERS[name]().accepts(LOSSES[loss]))
+    loss = next(loss for loss in ("hinge", "crf", "perceptron", "summed") if SOLVERS[name]().accepts(LOSSES[loss]))
     whole = solve(classes(), loss, name, C=0.5, max_epochs=6, tol=0)
     part = solve(classes(), loss, name, C=0.5, max_epochs=2, tol=0)
     resumed = solve(classes(), loss, name, C=0.5, max_epochs=6, tol=0, resume=part)

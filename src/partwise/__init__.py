@@ -19,10 +19,10 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from partwise.comparison import compare
     from partwise.compilation import cache_stats, interpret
-    from partwise.estimators import Classifier, SequenceLabeler
+    from partwise.estimators import Classifier, DependencyParser, SequenceLabeler
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
-    from partwise.losses import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp
+    from partwise.losses import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _HOME = {
     "compare": "comparison",
     "Classifier": "estimators",
+    "DependencyParser": "estimators",
     "SequenceLabeler": "estimators",
     "ColumnFile": "features.columns",
     "Columns": "features.columns",
@@ -40,6 +41,7 @@ _HOME = {
     "Rescaled": "losses",
     "RescaledRamp": "losses",
     "SoftRamp": "losses",
+    "Summed": "losses",
     "CCCP": "solvers",
     "LOSSES": "losses",
     "SOLVERS": "solvers",
@@ -65,6 +67,7 @@ __all__ = [
     "Classifier",
     "ColumnFile",
     "Columns",
+    "DependencyParser",
     "Family",
     "ModelFileError",
     "MulticlassProblem",
@@ -76,6 +79,7 @@ __all__ = [
     "SolveResult",
     "SoftRamp",
     "Solver",
+    "Summed",
     "TemplateEncoder",
     "__version__",
     "cache_stats",

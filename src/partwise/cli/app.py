@@ -11,6 +11,7 @@ from partwise.cli.inspect import inspect
 from partwise.cli.predict import predict
 from partwise.cli.reproduce import reproduce
 from partwise.cli.suspects import suspects
+from partwise.cli.train_parse import train as _parse  # noqa: F401 - registers its verb
 from partwise.cli.train_tag import train
 
 app = typer.Typer(

@@ -115,6 +115,17 @@ def write(path: Path | str | None, content: bytes) -> None:
             file.write(content)
 
 
+def kind_of(path: Path | str) -> str:
+    """What a model file holds, without reading its weights; empty if it cannot be said."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(os.fspath(path), framework="numpy") as file:
+            return str(json.loads((file.metadata() or {}).get("partwise", "{}")).get("estimator", ""))
+    except (SafetensorError, OSError, ValueError, AttributeError, RecursionError):
+        return ""  # whoever loads it says what is wrong
+
+
 def load_tagger(path: Path, any_tokens: bool = False) -> Any:
     """A model made by ``partwise train tag`` or `SequenceLabeler.save`, without importing scikit-learn.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from partwise.cli import options
-from partwise.cli.common import Refusal, in_words, load_tagger, print_json, read_file
+from partwise.cli.common import Refusal, in_words, kind_of, load_tagger, print_json, read_file
 from partwise.cli.options import FILES, LABELS, option
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def evaluate(
     as_json: options.Json = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Score a model: accuracy, and precision, recall and F1 of chunks as conlleval counts them.
+    """Score a model: accuracy, and precision, recall and F1 of chunks as conlleval counts them; UAS and LAS of parses.
 
     partwise evaluate model test.txt
 
@@ -62,6 +62,12 @@ def evaluate(
         raise Refusal("--baseline and --baseline-column: give one of them.")
     if (file is None) == (predicted_column is None):
         raise Refusal("Give a model and a file; or, with --predicted-column, a file alone.")
+
+    if kind_of(model) == "DependencyParser":
+        from partwise.cli.parsed_text import evaluate_trees
+
+        evaluate_trees(model, file, encoding, jobs, as_json, quiet)
+        return
 
     from partwise.metrics import report_coded, sequence_counts_coded
 

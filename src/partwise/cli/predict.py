@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from partwise.cli import options
-from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file, separator_of
+from partwise.cli.common import Refusal, check_writable, in_words, kind_of, load_tagger, print_json, read_file, separator_of
 from partwise.cli.options import FILES, LABELS, OUTPUT, option
 from partwise.whole_file import whole_file
 
@@ -31,21 +31,26 @@ class Format(str, Enum):
 
     columns = "columns"
     jsonl = "jsonl"
+    tree = "tree"
+    svg = "svg"
 
 
 @in_words
 def predict(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    file: Annotated[str, typer.Argument(help="Column file with the columns that the model was trained on; gz; '-' is stdin.")],
+    file: Annotated[
+        str, typer.Argument(help="Column file with the columns that the model was trained on, or treebank; gz; '-' is stdin.")
+    ],
     output: Annotated[
         Path | None, option(OUTPUT, "Where to write, compressed if it ends in .gz. (default: stdout)", "--output", "-o")
     ] = None,
     kbest: Annotated[int | None, option(OUTPUT, "The k best labellings, as crf_test -n prints them.", min=1)] = None,
     marginals: Annotated[bool, option(OUTPUT, "Append label/probability too.", "--marginals")] = False,
     all_marginals: Annotated[bool, option(OUTPUT, "Append label/probability of every label too.", "--all-marginals")] = False,
-    form: Annotated[Format, option(OUTPUT, "columns: the text and more; jsonl: a JSON object a sentence.", "--format")] = (
-        Format.columns
-    ),
+    form: Annotated[
+        Format,
+        option(OUTPUT, "columns: the text and more; jsonl: a JSON object a sentence; tree, svg: drawings of parses.", "--format"),
+    ] = Format.columns,
     calibrate: Annotated[
         str | None,
         option(OUTPUT, "Held-out file with labels to fit probabilities to, for models trained with a margin loss."),
@@ -62,7 +67,7 @@ def predict(
     as_json: Annotated[bool, option(None, "Print counts and times as JSON on stdout; needs --output.", "--json")] = False,
     quiet: options.Quiet = False,
 ) -> None:
-    """Label sentences: the text as it was, with the labels as one more column.
+    """Label sentences, or parse them: the text as it was, with the labels as one more column, or the trees in their place.
 
     partwise predict model test.txt -o labelled.txt
     """
@@ -77,6 +82,17 @@ def predict(
         for other in (file, model):
             if output.exists() and os.path.exists(other) and os.path.samefile(output, other):
                 raise Refusal(f"{output} is what is to be read; choose another name for the output.")
+
+    if kind_of(model) == "DependencyParser":
+        from partwise.cli.parsed_text import predict_trees
+
+        for name, value in (("--kbest", kbest), ("--marginals", marginals or all_marginals), ("--calibrate", calibrate)):
+            if value:
+                raise Refusal(f"{name} is for models of sequences, and {model} parses.")
+        predict_trees(model, file, None if to_stdout else output, form.value, encoding, jobs, as_json, quiet)
+        return
+    if form in (Format.tree, Format.svg):
+        raise Refusal(f"--format {form.value} is for models that parse, and {model} does not.")
 
     from partwise.cli import labelled_text
     from partwise.cli.answers import Answers

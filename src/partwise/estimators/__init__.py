@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.estimators.classifier import Classifier
+    from partwise.estimators.dependency import DependencyParser
     from partwise.estimators.sequence import SequenceLabeler
 
-__all__ = ["Classifier", "SequenceLabeler"]
-_HOME = {"Classifier": "classifier", "SequenceLabeler": "sequence"}
+__all__ = ["Classifier", "DependencyParser", "SequenceLabeler"]
+_HOME = {"Classifier": "classifier", "DependencyParser": "dependency", "SequenceLabeler": "sequence"}
 
 
 def __getattr__(name: str) -> Any:

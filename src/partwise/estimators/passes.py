@@ -97,3 +97,20 @@ def values_of_targets(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
 
     in_threads(run, chunks(problem), n_jobs)
     return values
+
+
+@entry
+def part_pass(problem, i, w, beta, theta, parts):
+    """Part marginals of one example under p(y) ~ exp(beta s(y)); returns the log-partition."""
+    kernels.score(problem, i, w, theta)
+    if beta != 1.0:
+        theta *= beta
+    return kernels.expected(problem, i, theta, parts)
+
+
+def parts(problem: Any, i: int, w: np.ndarray, beta: float) -> np.ndarray:
+    """The probability of every part of example i."""
+    n = int(kernels.n_parts(problem, i))
+    theta, out = np.zeros(n), np.zeros(n)
+    part_pass(problem, i, w, beta, theta, out)
+    return out

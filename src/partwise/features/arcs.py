@@ -24,7 +24,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -91,8 +91,8 @@ def arc_rows(columns: Columns, names: Sequence[str], templates: Sequence[str] = 
         cells[k, where] = np.array([hash_text(f"={cell}") for cell in columns.cells[k]], np.uint64)[columns.codes[k]]
     head = np.concatenate([np.tile(np.arange(n + 1), n) + s for n, s in zip(lengths, starts, strict=True)] or [np.zeros(0)])
     word = np.concatenate([np.repeat(np.arange(1, n + 1), n + 1) + s for n, s in zip(lengths, starts, strict=True)] or [head])
-    program: Any = compile_arc_templates(templates, names)
-    return ArcRows(head.astype(np.int32), word.astype(np.int32), cells, *program, 1 << bits, bits)
+    program = compile_arc_templates(templates, names)
+    return ArcRows._make((head.astype(np.int32), word.astype(np.int32), cells, *program, 1 << bits, bits))
 
 
 def hash_text(text: str) -> int:

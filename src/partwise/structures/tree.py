@@ -20,7 +20,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.accumulator import row
-from partwise.compilation import helper
+from partwise.compilation import entry, helper
 from partwise.features.rows import add_label, add_row, emit
 from partwise.numerics import exp, fill
 from partwise.structures.projective_trees import best_projective_tree, sum_over_projective_trees
@@ -264,6 +264,21 @@ def restrict(problem, i, theta):
             for h in range(n + 1):
                 if h != -2 - known:
                     fill(row(theta, m * (n + 1) + h, L), -np.inf)
+
+
+@entry
+def complete_all(problem, theta, targets):
+    """Write into `targets` some acceptable tree of every sentence; returns the first that has none, or -1."""
+    for i in range(n_examples(problem)):
+        L, n = problem.n_labels, length(problem, i)
+        scores = theta[: n_parts(problem, i)]
+        for m in range(1, n + 1):
+            for h in range(n + 1):
+                value = 0.0 if may_be(problem, i, n, m, h) else -np.inf
+                fill(row(scores, (m - 1) * (n + 1) + h, L), value)
+        if kernels.complete(problem, i, scores, targets[problem.starts[i] : problem.starts[i + 1]]) == -np.inf:
+            return i
+    return -1
 
 
 @kernels.with_targets.implements(PartialTreeProblem)

@@ -155,16 +155,12 @@ def cycle(heads: np.ndarray) -> list[int]:
 
 def any_completion(problem: TreeProblem) -> np.ndarray:
     """A target for every sentence: some tree that agrees with what is known; the solvers look for better ones."""
+    from partwise.structures.tree import complete_all
+
     targets = problem.gold.copy()
-    for i in range(len(problem.starts) - 1):
-        here = targets[problem.starts[i] : problem.starts[i + 1]]
-        if here.min(initial=0) < 0:
-            theta = np.zeros(int(kernels.n_parts(problem, i)))
-            kernels.score(problem, i, np.zeros(kernels.n_weights(problem)), theta)  # forbids what is not allowed
-            y = np.zeros(len(here), np.int32)
-            if kernels.complete(problem, i, theta, y) == -np.inf:
-                raise ValueError(f"sentence {i}: no tree agrees with its known heads and the arcs that are allowed.")
-            here[:] = y
+    wrong = complete_all(problem, np.zeros(kernels.sizes(problem)[1]), targets)
+    if wrong >= 0:
+        raise ValueError(f"sentence {wrong}: no tree agrees with its known heads and the arcs that are allowed.")
     return targets
 
 

@@ -1,0 +1,323 @@
+"""`TreeParser`: learns dependency trees, and the relations of their arcs.
+
+    heads:       minimise  Omega(w) + C sum_i weight_i L_i(w)     over trees, s(y) = sum_m w . x_{h(m) -> m}
+    relations:   the same for classes, one example for each arc of the training trees, given the arc
+
+Relations are learnt apart from heads, given the right arcs, and answered given the arcs that were found: a joint model scores
+every arc with every relation, some fifty times the work. It is all of `DependencyParser` but the face that scikit-learn wants to
+see.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from partwise.estimators import passes
+from partwise.estimators.base import Structured, _is_bool, _is_count
+from partwise.estimators.labels import example_weights
+from partwise.estimators.tree_data import Sentences, Tree, read_sentences
+from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
+from partwise.losses import Loss
+from partwise.metrics.attachment import AttachmentScores, attachment_scores
+from partwise.objective import best_outputs
+from partwise.solvers import solve
+from partwise.structures.multiclass import multiclass_problem
+from partwise.structures.tree import TreeProblem, is_projective, tree_problem
+
+RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
+
+
+class TreeParser(Structured):
+    """Parses; see `DependencyParser` for the parameters."""
+
+    cost = None
+    hidden = 1
+    weights_: np.ndarray
+    relation_weights_: np.ndarray
+
+    _checks = {
+        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
+        "projective": (_is_bool, "a bool"),
+        "single_root": (lambda value: value is None or _is_bool(value), "a bool or None"),
+        "relations": (_is_bool, "a bool"),
+    }
+
+    def __init__(
+        self,
+        loss="hinge",
+        C=0.05,
+        solver="dca",
+        l1_ratio=0.0,
+        templates=None,
+        columns=None,
+        hash_bits=22,
+        projective=False,
+        single_root=None,
+        relations=True,
+        max_epochs=10,
+        tol=1e-3,
+        average=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=5,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        dtype="float32",
+        callbacks=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.C = C
+        self.solver = solver
+        self.l1_ratio = l1_ratio
+        self.templates = templates
+        self.columns = columns
+        self.hash_bits = hash_bits
+        self.projective = projective
+        self.single_root = single_root
+        self.relations = relations
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
+        """Train from nothing, or with ``warm_start=True`` from the previous weights.
+
+        Parameters
+        ----------
+        X : Treebank, or list of sentences
+            A sentence is a list of words: dicts with the keys form, lemma, upos, xpos, feats (any of them), tuples in the order
+            of `columns`, or strings.
+        y : list of trees, optional
+            `Tree`, (heads, relations) or heads of each sentence; of a treebank, its own by default. None, or -1, as a head, and
+            None as a relation, stand for unknown ones.
+        sample_weight : array (sentences,), optional
+        validation : Treebank or (X, y), optional
+            Held-out trees for early stopping, instead of a part of X.
+        checkpoint : path, optional
+            As in `SequenceLabeler.fit`, for the heads.
+        """
+        loss = self._check_parameters()
+        warm = self.warm_start and hasattr(self, "weights_")
+        given = read_sentences(X, y, self.columns, self.columns_ if warm else None)
+        if given.heads is None:
+            raise ValueError("There are no trees to learn from: give y, or a treebank with heads.")
+        weight = example_weights(sample_weight, len(given.lengths), "sentence")
+        one = one_root(given)
+        single_root = bool(one.all()) if self.single_root is None else self.single_root
+        given, weight = self._fitting(given, weight)
+        seed = self._seed()
+        held = None
+        if validation is not None:
+            pair = validation if isinstance(validation, tuple) else (validation, None)
+            held = read_sentences(*pair, self.columns, given.names)
+        elif self.early_stopping:
+            kept, out = self._hold_out(len(given.lengths), seed)
+            held, given, weight = given.take(out), given.take(kept), weight[kept]
+        if (weight == 0).any():
+            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        self.columns_, self.single_root_ = given.names, single_root
+        problem = self._problem(given)
+        start = self.weights_ if warm else None
+        self._solve(problem, loss, weight, self._judge(held), start, seed, checkpoint)
+        self._learn_relations(given, loss, weight, seed)
+        return self
+
+    def _fitting(self, given: Sentences, weight: np.ndarray) -> tuple[Sentences, np.ndarray]:
+        """Without the sentences whose arcs cross, if trees are to be projective."""
+        if not self.projective or given.heads is None:
+            return given, weight
+        starts = given.words.starts
+        trees = [given.heads[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+        fine = np.array([bool((heads < 0).any()) or is_projective(heads) for heads in trees], bool)
+        if fine.all():
+            return given, weight
+        if not fine.any():
+            raise ValueError("No training tree is projective. Take projective=False.")
+        warnings.warn(
+            f"{self._who}: {int((~fine).sum())} of {len(fine)} training trees have crossing arcs and are left out, for "
+            "projective=True.",
+            stacklevel=3,
+        )
+        return given.take(np.flatnonzero(fine)), weight[fine]
+
+    def _judge(self, held: Sentences | None) -> Any:
+        if held is None or held.heads is None:
+            return None
+        problem, truth = self._problem(held, labelled=False), held.heads
+
+        def wrong(w: np.ndarray) -> float:
+            return 1.0 - attachment_scores(truth, best_outputs(problem, w, self.n_jobs)[0]).uas
+
+        return wrong
+
+    def _learn_relations(self, given: Sentences, loss: Loss, weight: np.ndarray, seed: int) -> None:
+        """One example for each arc that is known with its relation."""
+        self.classes_, self.relation_weights_ = np.array([], object), np.zeros(0, self._dtype)
+        if not self.relations or given.relations is None or given.heads is None:
+            return
+        names = sorted({name for name in given.relations if name is not None})
+        known = np.array([name is not None for name in given.relations]) & (given.heads >= 0)
+        if not names or not known.any():
+            return
+        self.classes_ = np.array(names, object)
+        index = {name: k for k, name in enumerate(names)}
+        gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
+        rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
+        problem = multiclass_problem(take_arcs(rows, np.flatnonzero(known)), gold, len(names))
+        result = solve(
+            problem,
+            loss if loss.is_convex and loss.uses_cost else "hinge",
+            "dca",
+            self.C,
+            sample_weight=np.repeat(weight, given.lengths)[known],
+            max_epochs=self.max_epochs,
+            tol=0.0,
+            seed=seed,
+            dtype=self._dtype,
+            evaluate="never",
+        )
+        self.relation_weights_ = result.w
+
+    # -- packing ------------------------------------------------------------------------------------------------------
+
+    def _arcs(self, given: Sentences, bits: int) -> ArcRows:
+        return arc_rows(given.words, given.names, self.templates or FIRST_ORDER, bits)
+
+    def _problem(self, given: Sentences, labelled: bool = True) -> TreeProblem:
+        return tree_problem(
+            self._arcs(given, self.hash_bits),
+            given.lengths,
+            given.heads if labelled else None,
+            projective=self.projective,
+            single_root=self.single_root_,
+            dtype=self._dtype,
+        )
+
+    def _read(self, X: Any, y: Any = None) -> Sentences:
+        self._require_fitted()
+        return read_sentences(X, y, self.columns, self.columns_)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def predict(self, X) -> list[Tree]:
+        """The tree of highest score of each sentence."""
+        given = self._read(X)
+        heads = self._heads(given)
+        relations = self._relations_of(given, heads)
+        bounds = list(zip(given.words.starts[:-1].tolist(), given.words.starts[1:].tolist(), strict=True))
+        return [Tree(heads[a:b].tolist(), None if relations is None else relations[a:b]) for a, b in bounds]
+
+    def _heads(self, given: Sentences) -> np.ndarray:
+        return best_outputs(self._problem(given, labelled=False), self.weights_, self.n_jobs)[0].astype(np.int64)
+
+    def _relations_of(self, given: Sentences, heads: np.ndarray) -> list[str] | None:
+        if not len(self.classes_):
+            return None
+        rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, heads)
+        codes = best_outputs(multiclass_problem(rows, None, len(self.classes_)), self.relation_weights_, self.n_jobs)[0]
+        return list(map(self.classes_.tolist().__getitem__, codes.tolist()))
+
+    def parse(self, treebank) -> str:
+        """The text of a treebank with the predicted heads and relations in it; all else as it was."""
+        given = self._read(treebank)
+        heads = self._heads(given)
+        return treebank.with_trees(heads, self._relations_of(given, heads))
+
+    def attachment(self, X, y=None, *, ignore=None, subtypes: bool = True) -> AttachmentScores:
+        """UAS, LAS and the like (see `partwise.metrics.attachment_scores`)."""
+        given = self._read(X, y)
+        if given.heads is None:
+            raise ValueError("There are no trees to compare with: give y, or a treebank with heads.")
+        heads = self._heads(given)
+        found = self._relations_of(given, heads)
+        truth = None if given.relations is None or found is None else [name or "_" for name in given.relations]
+        starts = given.words.starts
+        return attachment_scores(given.heads, heads, truth, found, starts=starts, ignore=ignore, subtypes=subtypes)
+
+    def score(self, X, y=None) -> float:
+        """LAS, or UAS where there are no relations."""
+        scores = self.attachment(X, y)
+        return scores.las if scores.las == scores.las else scores.uas
+
+    def predict_marginals(self, X) -> list[np.ndarray]:
+        """P(h -> m | x) of every arc, arrays (words, words + 1) with a column for each head. Refused for margin losses."""
+        beta = self._beta()
+        given = self._read(X)
+        problem = self._problem(given, labelled=False)
+        return [passes.parts(problem, i, self.weights_, beta).reshape(n, n + 1) for i, n in enumerate(given.lengths)]
+
+    def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[int], float]]]:
+        """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle."""
+        if not (isinstance(k, int | np.integer) and k >= 1):
+            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        given = self._read(X)
+        out, values, found = passes.kbest(self._problem(given, labelled=False), self.weights_, int(k), self.n_jobs)
+        starts = given.words.starts
+        return [
+            [(out[j, starts[i] : starts[i + 1]].tolist(), float(values[i, j])) for j in range(int(found[i]))]
+            for i in range(len(found))
+        ]
+
+    # -- the model file -----------------------------------------------------------------------------------------------
+
+    def _to_file(self):
+        header = {
+            "labels": self.classes_ if len(self.classes_) else np.array(["dep"], object),
+            "labelled": len(self.classes_) > 0,
+            "n_features": 1 << self.hash_bits,
+            "columns": list(self.columns_),
+            "single_root": bool(self.single_root_),
+        }
+        return header, {"weights": self.weights_, "relation_weights": self.relation_weights_}
+
+    def _from_file(self, header, tensors, need):
+        labels, labelled = need(header, "labels", np.ndarray), header.get("labelled")
+        self.classes_ = labels if labelled is True else np.array([], object)
+        if not all(isinstance(name, str) for name in labels.tolist()):
+            raise ValueError("relations are not all strings")
+        self.columns_ = tuple(need(header, "columns", list))
+        if not self.columns_ or not all(isinstance(name, str) for name in self.columns_):
+            raise ValueError("columns are not names")
+        self.single_root_ = header.get("single_root") is True
+        self.weights_, self.relation_weights_ = tensors["weights"], tensors["relation_weights"]
+        wanted = (1 << RELATION_BITS) * len(self.classes_)
+        found = self.relation_weights_
+        if found.ndim != 1 or found.size != wanted or found.dtype != self.weights_.dtype or not np.isfinite(found).all():
+            raise ValueError(f"there are {found.size} weights of relations where the model needs {wanted}")
+        return 1 << self.hash_bits
+
+
+def one_root(given: Sentences) -> np.ndarray:
+    """Which sentences have no more than one word below the root."""
+    starts = given.words.starts
+    roots = np.concatenate([[0], np.cumsum(given.heads == 0)])[starts]
+    return np.diff(roots) <= 1
+
+
+def arcs_of(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
+    """The arcs of these trees alone, a row for each word; for a head that is not known, the arc from the root."""
+    first = np.cumsum(lengths * (lengths + 1)) - lengths * (lengths + 1)
+    number = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return take_arcs(rows, np.repeat(first, lengths) + number * np.repeat(lengths + 1, lengths) + np.maximum(heads, 0))
+
+
+def take_arcs(rows: ArcRows, which: np.ndarray) -> ArcRows:
+    """Some of the arcs."""
+    return rows._replace(head=np.ascontiguousarray(rows.head[which]), word=np.ascontiguousarray(rows.word[which]))

@@ -1,0 +1,76 @@
+"""``partwise train parse``, ``predict`` and ``evaluate`` on treebanks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from partwise.cli.app import app
+from test_parser import as_conllu, sentences
+
+
+def run(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("parse")
+    (folder / "train.conllu").write_text(as_conllu(*sentences()))
+    (folder / "test.conllu").write_text("# a comment\n" + as_conllu(*sentences(8, seed=1)))
+    words = ["train", "parse", folder / "train.conllu", "--dev", folder / "test.conllu", "-o", folder / "model"]
+    ran = run(*words, "--hash-bits", 14, "--epochs", 4, "--json")
+    assert ran.exit_code == 0, ran.output
+    (folder / "train.json").write_text(ran.stdout)
+    return folder
+
+
+def test_training_tells_what_it_did(folder):
+    about = json.loads((folder / "train.json").read_text())
+    assert about["task"] == "parse" and about["examples"] == 25 and about["labels"] == 4 and about["single_root"] is True
+    assert about["dev"]["uas"] == 1.0 and about["dev"]["las"] == 1.0
+    assert about["seconds"].keys() >= {"read", "features", "train", "save", "total"}
+
+
+def test_evaluate(folder):
+    found = json.loads(run("evaluate", folder / "model", folder / "test.conllu", "--json").stdout)
+    assert found["uas"] == 1.0 and found["las_no_punct"] == 1.0 and found["sentences"] == 8
+    assert found["tokens_per_second"] > 0 and found["seconds"]["total"] > 0
+    shown = run("evaluate", folder / "model", folder / "test.conllu").stdout
+    assert "UAS" in shown and "100.00 %" in shown
+
+
+def test_predict_keeps_the_text(folder):
+    blank = (folder / "test.conllu").read_text().replace("\tnsubj\t", "\t_\t").replace("\troot\t", "\t_\t")
+    (folder / "blank.conllu").write_text(blank)
+    ran = run("predict", folder / "model", folder / "blank.conllu")
+    assert ran.exit_code == 0 and ran.stdout == (folder / "test.conllu").read_text()
+    out = folder / "out.conllu"
+    counts = json.loads(run("predict", folder / "model", folder / "blank.conllu", "-o", out, "--json").stdout)
+    assert out.read_text() == (folder / "test.conllu").read_text() and counts["sequences"] == 8
+
+
+def test_other_forms(folder):
+    lines = run("predict", folder / "model", folder / "test.conllu", "--format", "jsonl").stdout.splitlines()
+    assert len(lines) == 8 and json.loads(lines[0])["heads"][:3] == [2, 0, 2]
+    assert "┌─> " in run("predict", folder / "model", folder / "test.conllu", "--format", "tree").stdout
+    picture = run("predict", folder / "model", folder / "test.conllu", "--format", "svg").stdout
+    assert picture.startswith("<svg") and picture.count("<svg") == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "parse", "missing.conllu", "-o", "m"], "No such file"),
+        (["train", "parse", "{folder}/model", "-o", "{folder}/m"], "not valid utf-8"),
+        (["train", "parse", "{folder}/train.conllu", "-o", "{folder}/m", "--loss", "x"], "'loss' parameter"),
+        (["predict", "{folder}/model", "{folder}/test.conllu", "--kbest", "2"], "--kbest is for models of sequences"),
+        (["evaluate", "{folder}/model", "{folder}/train.json"], "expected 10 cells"),
+        (["predict", "{folder}/train.json", "{folder}/test.conllu", "--format", "svg"], "is for models that parse"),
+    ],
+)
+def test_errors_in_words(folder, words, message):
+    ran = run(*(word.format(folder=folder) for word in words))
+    assert ran.exit_code == 1 and message in ran.output, ran.output
