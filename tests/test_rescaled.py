@@ -324,6 +324,7 @@ def test_estimators_take_them_and_model_files_keep_them(loss, tmp_path):
     assert model.score(x, gold) > 0.8
 
 
+@pytest.mark.slow  # compiling; classes take it quickly in the tests above
 def test_sequence_labeler_takes_slack(tmp_path):
     X = [[{"word": w, "bias": 1.0} for w in text.split()] for text in ("a b a", "b a", "a a b b", "b")] * 5
     y = [["A" if token["word"] == "a" else "B" for token in sentence] for sentence in X]

@@ -134,7 +134,7 @@ def test_crossing_arcs_are_refused_where_trees_are_projective():
 
 def test_solvers_meet():
     problem = small_treebank()
-    margin = [solve(problem, "hinge", solver, 0.3, tol=1e-5, max_epochs=3000) for solver in ("sdm", "bcfw")]
+    margin = [solve(problem, "hinge", solver, 0.3, tol=1e-5, max_epochs=3000) for solver in ("sdm", "bmrm")]
     assert all(result.converged for result in margin)
     assert margin[0].primal == pytest.approx(margin[1].primal, rel=1e-4)
     smooth = solve(problem, "crf", "lbfgs", 0.3, tol=1e-8)

@@ -124,19 +124,20 @@ def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None
 
 @entry
 def add_weights(gradient, w, first, last):
-    """gradient += w for first <= j < last; returns ||w||^2 and ||gradient||^2 there, each vector being read once.
+    """gradient += w for first <= j < last; returns ||w||^2 and ||gradient||^2 there, a block at a time: it stays in the cache.
 
-    Summing block by block keeps the rounding error at that of BLOCK + d / BLOCK terms rather than d.
+    Summing block by block keeps the rounding error at that of BLOCK + d / BLOCK terms rather than d. Sums are loops of their own:
+    where a loop also stores, the compiler guards against vectors that overlap, and takes the slow way, which rounds differently,
+    for some that only lie side by side. The same numbers must give the same sums wherever they are in memory.
     """
     w_norm, norm = 0.0, 0.0
     for start in range(first, last, BLOCK):
-        w_sum, total = 0.0, 0.0
-        for j in range(start, min(start + BLOCK, last)):
-            v = float(w[j])
-            g = gradient[j] + v
-            gradient[j] = g
-            w_sum += v * v
-            total += g * g
+        w_sum, total, stop = 0.0, 0.0, min(start + BLOCK, last)
+        for j in range(start, stop):
+            gradient[j] += float(w[j])
+        for j in range(start, stop):
+            w_sum += float(w[j]) * float(w[j])
+            total += gradient[j] * gradient[j]
         w_norm += w_sum
         norm += total
     return w_norm, norm

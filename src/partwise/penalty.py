@@ -27,7 +27,7 @@ outside the family do without the entropy: R >= 0 is all that s E(q) needs.
 References
 ----------
 J. Zhu, E. P. Xing, B. Zhang (2009). Primal sparse max-margin Markov networks. KDD.
-P. Balamurugan, S. Shevade, S. Sundararajan. Large-margin structured learning with the sum of errors. Section II.
+P. Balamurugan, S. Shevade, T. Ravindra Babu. Efficient algorithms for linear summed error structural SVMs. Equation II.5.
 H. Zou, T. Hastie (2005). Regularization and variable selection via the elastic net. JRSS B 67.
 """
 
@@ -64,14 +64,15 @@ def add_penalty(gradient, w, l1_ratio, block, first, last):
     """
     norm, square, along, largest = 0.0, 0.0, 0.0, 0.0
     for start in range(first, last, block):
-        norm_sum, square_sum, along_sum = 0.0, 0.0, 0.0
-        for j in range(start, min(start + block, last)):
+        norm_sum, square_sum, along_sum, stop = 0.0, 0.0, 0.0, min(start + block, last)
+        for j in range(start, stop):
             v, g = float(w[j]), gradient[j]
             norm_sum += abs(v)
             square_sum += v * v
             along_sum += v * g
             largest = max(largest, abs(g))
-            gradient[j] = g + (1.0 - l1_ratio) * v
+        for j in range(start, stop):
+            gradient[j] += (1.0 - l1_ratio) * float(w[j])
         norm += norm_sum
         square += square_sum
         along += along_sum

@@ -50,8 +50,8 @@ def pseudo_gradient(pseudo, w, gradient, l1_ratio, first, last):
     """The pseudo-gradient into `pseudo`, for weights in [first, last); returns its squared norm and ||w||_1 there."""
     square, norm = 0.0, 0.0
     for start in range(first, last, BLOCK):
-        square_sum, norm_sum = 0.0, 0.0
-        for j in range(start, min(start + BLOCK, last)):
+        square_sum, norm_sum, stop = 0.0, 0.0, min(start + BLOCK, last)
+        for j in range(start, stop):
             v, g = float(w[j]), gradient[j]
             if v > 0.0:
                 g += l1_ratio
@@ -60,8 +60,9 @@ def pseudo_gradient(pseudo, w, gradient, l1_ratio, first, last):
             else:
                 g = max(g - l1_ratio, 0.0) + min(g + l1_ratio, 0.0)
             pseudo[j] = g
-            square_sum += g * g
-            norm_sum += abs(v)
+        for j in range(start, stop):  # sums apart from stores: see `objective.add_weights`
+            square_sum += pseudo[j] * pseudo[j]
+            norm_sum += abs(float(w[j]))
         square += square_sum
         norm += norm_sum
     return square, norm
@@ -75,16 +76,16 @@ def align(to, w, pseudo, l1_ratio, first, last):
     """
     slope = 0.0
     for start in range(first, last, BLOCK):
-        slope_sum = 0.0
-        for j in range(start, min(start + BLOCK, last)):
+        slope_sum, stop = 0.0, min(start + BLOCK, last)
+        for j in range(start, stop if l1_ratio > 0.0 else start):
             v, g = w[j], pseudo[j]
-            if l1_ratio > 0.0:
-                if v == 0.0:
-                    if to[j] * g >= 0.0:
-                        to[j] = 0.0
-                elif to[j] * v <= 0.0:
+            if v == 0.0:
+                if to[j] * g >= 0.0:
                     to[j] = 0.0
-            slope_sum += (float(to[j]) - float(v)) * g
+            elif to[j] * v <= 0.0:
+                to[j] = 0.0
+        for j in range(start, stop):
+            slope_sum += (float(to[j]) - float(w[j])) * pseudo[j]
         slope += slope_sum
     return slope
 
