@@ -207,9 +207,11 @@ def compare(
 
 
 def able(problem: Any, loss: Loss) -> list[str]:
-    """The solvers that can minimise `loss` over `problem`."""
+    """The solvers that can minimise `loss` over `problem`, but for those made for L1 penalties: without one they are SDM and L-BFGS."""
     names = []
     for name in can_minimise(loss):
+        if SOLVERS[name].sparse:
+            continue
         try:
             check(get_solver(name, problem, loss), problem, loss)
         except (TypeError, ValueError):

@@ -65,8 +65,8 @@ SolverName = Annotated[
     str,
     option(
         LEARNING,
-        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, bmrm, bmrm_ls, ocas, proximal, nrbm, "
-        "sdcd, lse_cutting_plane, owlqn, admm; auto: dca; lbfgs for crf, softmax_margin, soft_ramp; "
+        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, bmrm, bmrm_ls, ocas, proximal, "
+        "nrbm, sdcd, lse_cutting_plane, owlqn, admm; auto: dca; lbfgs for crf, softmax_margin, soft_ramp; "
         "pegasos for ramp, ramp_do, slack; sdcd for summed; with --l1-ratio owlqn or admm.",
         "--solver",
     ),
