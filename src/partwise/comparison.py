@@ -207,7 +207,7 @@ def compare(
 
 
 def able(problem: Any, loss: Loss) -> list[str]:
-    """The solvers that can minimise `loss` over `problem`, but for those made for L1 penalties: without one they are SDM and L-BFGS."""
+    """The solvers that can minimise `loss` over `problem`, but for those made for L1 penalties: else they are SDM and L-BFGS."""
     names = []
     for name in can_minimise(loss):
         if SOLVERS[name].sparse:
