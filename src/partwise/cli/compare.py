@@ -34,7 +34,7 @@ def compare(
         str | None, option(LEARNING, "Names with commas between them. (default: all that can minimise the loss)")
     ] = None,
     tol: Annotated[float, option(LEARNING, "A solver is done at this relative duality gap.", min=0.0)] = 1e-4,
-    seconds: Annotated[float, option(LEARNING, "Each solver gets so many at most, compiling not counted.", min=0.0)] = 30.0,
+    seconds: Annotated[float, option(LEARNING, "Each solver gets so many at most, compiling not counted.", min=0.0)] = 10.0,
     epochs: Annotated[int | None, option(LEARNING, "And so many epochs at most. (default: no limit)", min=1)] = None,
     seed: options.Seed = 0,
     dtype: options.Dtype = options.Number.float64,
