@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from partwise import Classifier, SequenceLabeler
-from partwise.datasets.corpora import data_folder
+from partwise.datasets.corpora import data_folder, load_ocr
 from partwise.features.columns import read_columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.selection import take_rows
@@ -51,12 +51,12 @@ def multiclass_data(name: str) -> tuple[np.ndarray, ...]:
 
 def letters() -> list[tuple[list[np.ndarray], list[np.ndarray]]]:
     """Words, as matrices of pixels and labels: folds 0-3 to train on, 4 held out, 5-9 to test."""
-    data = np.load(data_folder("ocr_letters/letters.npz"), allow_pickle=False)
-    pixels = np.unpackbits(data["pixels"], axis=1).astype(np.float64)
-    starts = np.flatnonzero(np.diff(data["word_id"], prepend=-1))
-    words = list(zip(np.split(pixels, starts[1:]), np.split(data["labels"], starts[1:]), data["fold"][starts], strict=True))
-    parts = [[(x, y) for x, y, fold in words if fold in folds] for folds in (range(4), (4,), range(5, 10))]
-    return [([x for x, _ in part], [y for _, y in part]) for part in parts]
+    parts = []
+    for folds in (range(4), (4,), range(5, 10)):
+        pixels, lengths, y = load_ocr(folds)
+        ends = np.cumsum(lengths)[:-1]
+        parts.append((np.split(pixels, ends), np.split(y, ends)))
+    return parts
 
 
 def compare(name: str, make: Any, train: Any, held: Any, test: Any, Cs: list[float], arguments: Any) -> None:

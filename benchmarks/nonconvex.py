@@ -21,7 +21,7 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from benchmarks.timing import side_by_side
 from partwise import kernels
-from partwise.datasets import data_folder, load_usps
+from partwise.datasets import data_folder, load_ocr, load_usps
 from partwise.experiments.tagging import official_split, with_outliers
 from partwise.losses import get_loss
 from partwise.objective import objective
@@ -44,19 +44,12 @@ def noisy_usps() -> Any:
 
 def noisy_letters() -> Any:
     """Words of fold 0 of the OCR letters (626 words, 128 pixels, 26 letters); a tenth of them get letters drawn at random."""
-    with np.load(data_folder("ocr_letters/letters.npz"), allow_pickle=False) as file:
-        mine = file["fold"] == 0
-        pixels, y, word = (
-            np.unpackbits(file["pixels"][mine], axis=1),
-            file["labels"][mine].astype(np.int32),
-            file["word_id"][mine],
-        )
-    _, lengths = np.unique(word, return_counts=True)
+    pixels, lengths, y = load_ocr([0])
     starts = np.concatenate([[0], np.cumsum(lengths)])
     rng = np.random.default_rng(0)
     for i in rng.permutation(len(lengths))[: int(NOISE * len(lengths))]:
         y[starts[i] : starts[i + 1]] = rng.integers(0, 26, lengths[i])
-    return chain_problem(pixels.astype(np.float64), lengths, y, 26)
+    return chain_problem(pixels, lengths, y, 26)
 
 
 def compare(dataset: str, problem: Any, loss: str, C: float, repeats: int) -> list[Row]:

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from benchmarks.timing import side_by_side
-from partwise.datasets import data_folder
+from partwise.datasets import load_ocr
 from partwise.solvers import base, make_task
 from partwise.solvers.bmrm import BMRM
 from partwise.solvers.bundle import BundleState
@@ -56,10 +56,7 @@ class Recorded(BMRM):
 
 def letters() -> Any:
     """Words of fold 0 of the OCR letters."""
-    with np.load(data_folder("ocr_letters/letters.npz"), allow_pickle=False) as file:
-        mine = file["fold"] == 0
-        pixels, y, word = np.unpackbits(file["pixels"][mine], axis=1), file["labels"][mine], file["word_id"][mine]
-    return chain_problem(pixels.astype(np.float64), np.unique(word, return_counts=True)[1], y.astype(np.int32), 26)
+    return chain_problem(*load_ocr([0]), 26)
 
 
 def by_quadprog(problem: Problem) -> np.ndarray:

@@ -11,7 +11,7 @@ import scipy.sparse
 import partwise
 from partwise import kernels, solve
 from partwise.datasets import data_folder
-from partwise.datasets.treebanks import COLUMNS, merge_names, read_treebank
+from partwise.datasets.treebanks import COLUMNS, read_treebank
 from partwise.features.arcs import FIRST_ORDER, MOST, arc_features, arc_rows, compile_arc_templates
 from partwise.metrics import attachment_scores
 from partwise.objective import best_outputs
@@ -81,8 +81,6 @@ def test_unknown_heads_and_relations():
     found = treebank("\n".join([word(1, "a", "_", "_"), word(2, "b", 0)]))
     assert found.heads.tolist() == [-1, 0] and found.relations.tolist() == [-1, 0]
     assert "1 heads not known" in repr(found)
-    assert merge_names(["x", "dep"], found).tolist() == [-1, 1]
-    assert merge_names(["x"], found).tolist() == [-1, -2]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +150,18 @@ def compare_arcs(n_labels):
             kernels.score(problem, i, w, theta)
         possible = scores[0] > -np.inf
         np.testing.assert_allclose(scores[0][possible], scores[1][possible], atol=1e-10)
+
+
+def test_some_sentences_of_a_problem_are_those_sentences():
+    found = treebank()
+    whole = tree_problem(arc_rows(found.words, COLUMNS, bits=10), found.lengths, found.heads)
+    second = kernels.take(whole, np.array([1]))
+    w = np.random.default_rng(1).normal(size=kernels.n_weights(whole))
+    theirs, ours = np.zeros(kernels.n_parts(whole, 1)), np.zeros(kernels.n_parts(second, 0))
+    kernels.score(whole, 1, w, theirs)
+    kernels.score(second, 0, w, ours)
+    np.testing.assert_array_equal(ours, theirs)
+    assert kernels.n_examples(second) == 1 and second.gold.tolist() == [0]
 
 
 def test_every_file_hashes_alike():

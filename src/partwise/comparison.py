@@ -9,7 +9,7 @@ an upper limit of how far w is from the optimum, the same yardstick for those wh
 Where the objective is not convex there is no bound, and the lowest objective of all takes its place.
 
 A solver is judged after its first epochs and then whenever its time has grown by `GROWTH`: some sixty points, evenly spaced on a
-logarithmic axis. Compiling is done beforehand on two examples, so nobody pays for it.
+logarithmic axis. Compiling is done beforehand on a few examples, so nobody pays for it.
 
 Cost: that of the solvers, and one or two passes over the data for every point.
 """
@@ -193,7 +193,7 @@ def compare(
         if report is not None:
             report(f"{solver.name} ...")
         try:
-            warm_up(solver, task)
+            solver.rehearse(task)
             follow(solver, task, trace, tol, max_seconds, max_epochs, score)
         except KeyboardInterrupt:
             trace.status, trace.message = "interrupted", "interrupted; the solvers that were to follow did not run"
@@ -227,19 +227,6 @@ def describe(trace: Trace) -> str:
     p = trace.last
     gap = "no certificate" if math.isnan(trace.bound) else f"relative gap {trace.gap:.2g}"
     return f"{trace.solver}: {p.seconds:.2f} s, {p.epoch} epochs, objective {p.primal:.6g}, {gap} ({trace.status})"
-
-
-def warm_up(solver: Solver, task: Task) -> None:
-    """Compile what the solver needs, on the first two examples."""
-    try:
-        few = kernels.take(task.problem, np.arange(min(2, task.n)))
-    except (TypeError, NotImplementedError):  # a structure that cannot: the first epoch will include compiling
-        return
-    small = dataclasses.replace(task, problem=few, C=task.C[:2].copy(), tol=1.0)
-    state = solver.init(small)
-    for _ in range(2):
-        solver.epoch(small, state)
-    solver.bounds(small, state)
 
 
 def follow(

@@ -114,7 +114,7 @@ def read_csv(path: str, n_features: int | None) -> tuple[Any, Any]:
     return np.ascontiguousarray(table[:, 1:]), table[:, 0]
 
 
-def classes(x: Any, y: Any, held_x: Any, held_y: Any, about: str, standardised: bool = False) -> Contest:
+def classes(x: Any, y: Any, held_x: Any, held_y: Any, about: str) -> Contest:
     """Multiclass; a constant feature is added. Classes that training has not seen are always wrong."""
     import numpy as np
     import scipy.sparse as sp
@@ -122,11 +122,11 @@ def classes(x: Any, y: Any, held_x: Any, held_y: Any, about: str, standardised: 
     from partwise.objective import best_outputs
     from partwise.structures import multiclass_problem
 
-    if not sp.issparse(x) and not standardised:
+    if not sp.issparse(x):
         from partwise.experiments.multiclass import standardise
 
         x, held_x = standardise(x, held_x)
-    elif sp.issparse(x):
+    else:
         x, held_x = (sp.hstack([some, np.ones((some.shape[0], 1))], format="csr") for some in (x, held_x))
     names, codes = np.unique(y, return_inverse=True)
     problem = multiclass_problem(x, codes.astype(np.int32), len(names))

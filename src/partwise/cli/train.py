@@ -21,7 +21,6 @@ train = typer.Typer(help="Train a model.", no_args_is_help=True)
 
 SMOOTH = ("crf", "softmax_margin", "soft_ramp")
 STEADY = ("ramp", "ramp_do", "slack")  # losses for which the quick online solver is too rash: it learns wrong labels by heart
-CERTIFIED = ("sdm", "lbfgs", "bcfw", "pegasos", "owlqn", "admm", "sdcd", "lse_cutting_plane")  # the duality gap costs them little
 
 
 @dataclass
@@ -56,7 +55,7 @@ class Settings:
         elif self.max_epochs is None and self.solver == "pegasos":
             self.max_epochs = 20
         if self.patience is None:  # an epoch of a batch solver is a small step
-            self.patience = 20 if self.solver in CERTIFIED else 5
+            self.patience = 20 if self.certified else 5
 
     def quick_solver(self, smooth: bool) -> str:
         """Quick where a model is good long before the optimum; for probabilities, the optimum."""
@@ -71,6 +70,13 @@ class Settings:
         if self.loss == "ramp_2":
             return "perceptron"
         return "lbfgs" if smooth else "pegasos" if self.loss in STEADY else "dca"
+
+    @property
+    def certified(self) -> bool:
+        """Whether the duality gap costs the solver little."""
+        from partwise.solvers import SOLVERS
+
+        return self.solver == "pegasos" or (self.solver in SOLVERS and SOLVERS[self.solver]().certified)  # it adds up a bound
 
     def parameters(self) -> dict[str, Any]:
         """For an estimator."""
@@ -114,7 +120,7 @@ class Run:
     def fitting(self, estimator: Any, certify: bool) -> Iterator[None]:
         """Within this block `estimator` is trained: interruptions are heard, warnings become notes, time is taken."""
         self.mark("read")
-        estimator.evaluate = "end" if certify or self.settings.solver in CERTIFIED else "primal"
+        estimator.evaluate = "end" if certify or self.settings.certified else "primal"
         estimator.checkpoint_seconds = self.checkpoint_every
         self.progress.metric = self.metric
         estimator.callbacks = [self.progress]

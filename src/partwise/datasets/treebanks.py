@@ -15,7 +15,7 @@ predictions go into the cells of head and relation, and the rest of the file is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -202,10 +202,3 @@ def check_sentence(heads: Sequence[int], at: Sequence[int], name: str) -> None:
         raise ValueError(f"{name}, line {at[first - 1] + 1}: the heads of the words {listed} go in a circle: that is no tree.")
     if 0 not in heads and -1 not in heads:
         raise ValueError(f"{name}, line {at[0] + 1}: no word of this sentence has the root, 0, for its head.")
-
-
-def merge_names(known: Iterable[str], treebank: Treebank) -> np.ndarray:
-    """The relations of a treebank as index into other names, -2 for those that are not among them."""
-    index = {relation: k for k, relation in enumerate(known)}
-    table = np.array([index.get(relation, -2) for relation in treebank.names] + [-1], np.int64)
-    return table[treebank.relations]

@@ -20,6 +20,7 @@ from partwise.estimators.base import Structured, _is_bool, _is_count
 from partwise.estimators.labels import example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
+from partwise.features.selection import take_rows
 from partwise.losses import Loss
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs
@@ -180,7 +181,7 @@ class TreeParser(Structured):
         index = {name: k for k, name in enumerate(names)}
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
         rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
-        problem = multiclass_problem(take_arcs(rows, np.flatnonzero(known)), gold, len(names))
+        problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
         result = solve(
             problem,
             loss if loss.is_convex and loss.uses_cost else "hinge",
@@ -315,9 +316,4 @@ def arcs_of(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
     """The arcs of these trees alone, a row for each word; for a head that is not known, the arc from the root."""
     first = np.cumsum(lengths * (lengths + 1)) - lengths * (lengths + 1)
     number = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return take_arcs(rows, np.repeat(first, lengths) + number * np.repeat(lengths + 1, lengths) + np.maximum(heads, 0))
-
-
-def take_arcs(rows: ArcRows, which: np.ndarray) -> ArcRows:
-    """Some of the arcs."""
-    return rows._replace(head=np.ascontiguousarray(rows.head[which]), word=np.ascontiguousarray(rows.word[which]))
+    return take_rows(rows, np.repeat(first, lengths) + number * np.repeat(lengths + 1, lengths) + np.maximum(heads, 0))

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.experiments.balamurugan_table_3_4 import warm_up
 from partwise.experiments.experiment import Experiment, Result, Table, groups
 
 COVTYPE = "covtype/covtype.csv.gz"
@@ -52,10 +51,10 @@ class Figure1(Experiment):
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
         import time
 
-        from partwise.solvers import SOLVERS, solve
+        from partwise.solvers import SOLVERS, make_task, solve
 
         problem = make_problem(data, cell.dataset, cell.rows)
-        warm_up(problem, SOLVERS[cell.method](), "summed", C, epochs=cell.epochs)
+        SOLVERS[cell.method]().rehearse(make_task(problem, "summed", C))
         found: dict[str, list[float]] = {"seconds": [], "primal": [], "dual": []}
         begin = time.process_time()
 

@@ -94,11 +94,11 @@ class Table34(Experiment):
 
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
         from partwise.objective import best_outputs
-        from partwise.solvers import solve
+        from partwise.solvers import make_task, solve
 
         train, test, letters = read_fold(data, cell.fold)
         solver, loss, shuffle = method_of(cell)
-        warm_up(train, solver, loss, cell.C, shuffle, cell.epochs)
+        solver.rehearse(make_task(train, loss, cell.C, shuffle=shuffle))
         result = solve(train, loss, solver, cell.C, tol=cell.tol, max_epochs=cell.epochs, shuffle=shuffle)
         if result.status == "interrupted":
             raise KeyboardInterrupt
@@ -154,17 +154,6 @@ def method_of(cell: Cell) -> tuple[Any, str, bool]:
         "sdm": SDM(),
     }
     return solvers[cell.method], "hinge" if cell.method == "sdm" else "summed", cell.method != "sdcd, paper"
-
-
-def warm_up(problem: Any, solver: Any, loss: str, C: float, shuffle: bool = True, epochs: int = 20) -> None:
-    """Compile what the run of so many epochs will need."""
-    import numpy as np
-
-    from partwise import kernels
-    from partwise.solvers import solve
-
-    few = kernels.take(problem, np.arange(min(4, kernels.n_examples(problem))))
-    solve(few, loss, solver, C, tol=0.0, max_epochs=min(getattr(solver, "kappa1", 0) + 2, epochs), shuffle=shuffle)
 
 
 @functools.lru_cache(maxsize=1)

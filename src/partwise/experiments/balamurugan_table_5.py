@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.experiments.balamurugan_table_3_4 import warm_up
 from partwise.experiments.experiment import Experiment, Result, Table, groups, mean_interval, values
 from partwise.experiments.tagging import BROWN, fold_split
 
@@ -51,11 +50,11 @@ class Table5(Experiment):
         return [Cell(method, fold, sentences, tol, 300) for fold in range(folds) for method in METHODS]
 
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
-        from partwise.solvers import SOLVERS, solve
+        from partwise.solvers import SOLVERS, make_task, solve
 
         split = fold_split(data, "brown", cell.fold, FOLDS, cell.sentences)
         loss, C = METHODS[cell.method]
-        warm_up(split.train, SOLVERS[cell.method](), loss, C, epochs=cell.epochs)
+        SOLVERS[cell.method]().rehearse(make_task(split.train, loss, C))
         result = solve(split.train, loss, cell.method, C, tol=cell.tol, max_epochs=cell.epochs)
         if result.status == "interrupted":
             raise KeyboardInterrupt

@@ -103,9 +103,9 @@ class Figure2(Experiment):
 @functools.lru_cache(maxsize=1)
 def make_problem(data: Path, name: str, examples: int) -> Any:
     """Training data with shuffled labels, packed."""
-    import numpy as np
     from scipy.sparse import csr_matrix
 
+    from partwise.datasets.corpora import load_ocr
     from partwise.datasets.planted import plant_errors
     from partwise.structures import chain_problem, multiclass_problem
 
@@ -113,10 +113,8 @@ def make_problem(data: Path, name: str, examples: int) -> Any:
         x, y = read_set(data, name, examples)
         noisy = plant_errors(y, SHUFFLED, how="shuffle").y
         return multiclass_problem(standardise(x)[0], noisy, int(y.max()) + 1)
-    with np.load(data / OCR, allow_pickle=False) as letters:
-        words = np.unique(letters["word_id"][letters["fold"] == 0])[:examples]
-        mine = np.isin(letters["word_id"], words)
-        lengths = np.unique(letters["word_id"][mine], return_counts=True)[1]
-        pixels = csr_matrix(np.unpackbits(letters["pixels"][mine], axis=1).astype(float))  # ones only: rows of indices
-        noisy = plant_errors(letters["labels"][mine].astype(np.int32), SHUFFLED, how="shuffle").y
-    return chain_problem(pixels, lengths, noisy, 26)
+    pixels, lengths, letters = load_ocr([0], data)
+    lengths = lengths[:examples]
+    mine = slice(int(lengths.sum()))
+    noisy = plant_errors(letters[mine], SHUFFLED, how="shuffle").y
+    return chain_problem(csr_matrix(pixels[mine]), lengths, noisy, 26)  # ones only: rows of indices

@@ -55,12 +55,12 @@ class NAgainstOneSlack(Experiment):
         from scipy.sparse import csr_matrix
 
         from partwise.datasets import load_ocr
-        from partwise.solvers import solve
+        from partwise.solvers import make_task, solve
         from partwise.structures import chain_problem
 
         x, lengths, y = load_ocr(range(cell.folds), data)
         problem, solver = chain_problem(csr_matrix(x), lengths, y, 26), make_method(cell.method)
-        solve(problem, "hinge", solver, C=cell.C, max_epochs=1, n_jobs=1)  # compiles
+        solver.rehearse(make_task(problem, "hinge", cell.C))
         start = time.process_time()
         result = solve(problem, "hinge", solver, C=cell.C, tol=cell.tol, max_epochs=5000, n_jobs=1)
         seconds = time.process_time() - start

@@ -34,7 +34,6 @@ from partwise.features.columns import Columns
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
-BETWEEN = 2  # the side of ``b``
 MOST = 512  # features of one arc
 ALONE = np.uint64(99)  # in place of direction and length
 

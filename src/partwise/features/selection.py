@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from partwise.features.arcs import ArcRows
 from partwise.features.rows import Binary, Dense, Sparse
 
 
-def take_rows(rows: Binary | Sparse | Dense, which: np.ndarray) -> Binary | Sparse | Dense:
-    """The rows numbered `which`, in that order. O(their non-zeros)."""
+def take_rows(rows: Any, which: np.ndarray) -> Any:
+    """The rows numbered `which`, in that order, of the same kind. O(their non-zeros)."""
+    if isinstance(rows, ArcRows):  # the cells of all words stay: arcs only point at them
+        return rows._replace(head=np.ascontiguousarray(rows.head[which]), word=np.ascontiguousarray(rows.word[which]))
     if isinstance(rows, Dense):
         return Dense(rows.matrix[which], rows.n_features)
     counts = np.diff(rows.ptr)[which]

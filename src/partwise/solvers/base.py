@@ -25,6 +25,8 @@ from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, 
 from partwise.penalty import penalty
 from partwise.solvers.result import Best, Record, Round, SolveResult
 
+FEW = 20  # examples of a rehearsal
+
 
 @dataclass(frozen=True)
 class Task:
@@ -101,6 +103,11 @@ class Solver:
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
 
+    @property
+    def certified(self) -> bool:
+        """Whether it can tell how far it is from the optimum: dual methods can, and those whose bounds are free."""
+        return self.fixed_targets or self.free_bounds
+
     def accepts(self, loss: Loss) -> bool:
         """Whether this solver can minimise `loss`."""
         return True
@@ -146,6 +153,20 @@ class Solver:
     def verdict(self, state: Any, value: Value, tol: float) -> str:
         """Why `value`, just computed by `bounds`, is good enough, in words; empty if it is not, or if nobody knows."""
         return verdict(value, tol)
+
+    def rehearse(self, task: Task) -> None:
+        """Run all of it on a few examples, so that what is timed afterwards finds compiled code."""
+        few = kernels.take(task.problem, np.arange(min(FEW, task.n)))
+        small = dataclasses.replace(task, problem=few, C=task.C[:FEW].copy())
+        state = self.init(small)
+        for _ in range(self.rehearsal):
+            self.epoch(small, state)
+        self.bounds(small, state)
+
+    @property
+    def rehearsal(self) -> int:
+        """Epochs after which every loop has been run."""
+        return 3
 
     def retarget(self, before: Task, task: Task, state: Any, changed: np.ndarray) -> Any:
         """The state to go on from after the targets of the examples `changed` are no longer those in `before` (CCCP).

@@ -160,7 +160,7 @@ class CCCP(Solver):
     @property
     def certified(self) -> bool:
         """Whether the solver inside can tell how far it is from the optimum of its problem."""
-        return self.solver.fixed_targets or self.solver.free_bounds
+        return self.solver.certified
 
     def accepts(self, loss: Loss) -> bool:
         return loss.uses_target and self.solver.accepts(loss.convex)

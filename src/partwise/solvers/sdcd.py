@@ -280,6 +280,10 @@ class SDCD(FoundSolver):
         """Sweeps of a visit, at most."""
         return 1 if self.plain else SWEEPS
 
+    @property
+    def rehearsal(self) -> int:
+        return self.kappa1 + 2  # type-II passes come late
+
     def init(self, task: Task, start: np.ndarray | None = None) -> SDCDState:
         problem, n = task.problem, task.n
         scratch, second = two_accumulators(problem, task.dtype)
