@@ -37,7 +37,7 @@ def test_training_tells_what_it_did(folder):
 def test_evaluate(folder):
     found = json.loads(run("evaluate", folder / "model", folder / "test.conllu", "--json").stdout)
     assert found["uas"] == 1.0 and found["las_no_punct"] == 1.0 and found["sentences"] == 8
-    assert found["tokens_per_second"] > 0 and found["seconds"]["total"] > 0
+    assert found["seconds"]["total"] > 0
     shown = run("evaluate", folder / "model", folder / "test.conllu").stdout
     assert "UAS" in shown and "100.00 %" in shown
 
@@ -68,7 +68,10 @@ def test_other_forms(folder):
         (["train", "parse", "{folder}/train.conllu", "-o", "{folder}/m", "--loss", "x"], "'loss' parameter"),
         (["predict", "{folder}/model", "{folder}/test.conllu", "--kbest", "2"], "--kbest is for models of sequences"),
         (["evaluate", "{folder}/model", "{folder}/train.json"], "expected 10 cells"),
-        (["predict", "{folder}/train.json", "{folder}/test.conllu", "--format", "svg"], "is for models that parse"),
+        (
+            ["predict", "{folder}/train.json", "{folder}/test.conllu", "--format", "svg"],
+            "a model of sequences writes columns or jsonl",
+        ),
     ],
 )
 def test_errors_in_words(folder, words, message):

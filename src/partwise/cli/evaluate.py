@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from partwise.cli import options
-from partwise.cli.common import Refusal, in_words, kind_of, load_tagger, print_json, read_file
+from partwise.cli import options, tasks
+from partwise.cli.common import Refusal, in_words, load_tagger, print_json, read_file
 from partwise.cli.options import FILES, LABELS, option
 
 if TYPE_CHECKING:
@@ -63,10 +63,9 @@ def evaluate(
     if (file is None) == (predicted_column is None):
         raise Refusal("Give a model and a file; or, with --predicted-column, a file alone.")
 
-    if kind_of(model) == "DependencyParser":
-        from partwise.cli.parsed_text import evaluate_trees
-
-        evaluate_trees(model, file, encoding, jobs, as_json, quiet)
+    if file is not None and (kind := tasks.kind_for(model)):
+        tasks.refuse(kind, model, baseline=baseline, conlleval=conlleval, confusion=confusion, scheme=scheme)
+        tasks.evaluate_file(kind, model, file, encoding, jobs, as_json, quiet)
         return
 
     from partwise.metrics import report_coded, sequence_counts_coded

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli import options
+from partwise.cli import options, tasks
 from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file
 from partwise.cli.options import option
 
@@ -54,6 +54,12 @@ def inspect(
     if label is not None and top is None:
         top = 10
     check_writable(picture)
+
+    if kind := tasks.kind_for(model):
+        given = {"label": label, "features": features, "transitions": show_transitions, "explain": explain_file}
+        tasks.refuse(kind, model, **given)
+        tasks.inspect_model(kind, model, top, picture, as_json)
+        return
 
     from partwise import inspection
 

@@ -1,52 +1,24 @@
-"""``partwise predict`` and ``partwise evaluate`` for models that parse."""
+"""Models that parse, on the command line: see `partwise.cli.tasks`."""
 
 from __future__ import annotations
 
 import json
-import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import Refusal, print_json, write
+from partwise.cli.tasks import percent
 
 
-def load_parser(path: Path, jobs: int) -> Any:
-    """A model made by ``partwise train parse`` or `DependencyParser.save`, without importing scikit-learn."""
-    from partwise import model_file
-
-    parser = model_file.load(path, plain=True)
-    parser.n_jobs = jobs
-    return parser
-
-
-def predict_trees(
-    model: Path, file: str, output: Path | None, form: str, encoding: str, jobs: int, as_json: bool, quiet: bool
-) -> None:
-    """Write the treebank with predicted trees in it, or the trees in another form."""
+def read(file: str, encoding: str) -> Any:
+    """A treebank."""
     from partwise.datasets.treebanks import read_treebank
 
-    begun = time.perf_counter()
-    parser = load_parser(model, jobs)
-    seconds = {"load": time.perf_counter() - begun}
-    treebank = read_treebank(file, encoding)
-    seconds["read"] = time.perf_counter() - begun - sum(seconds.values())
-    text = FORMS[form](parser, treebank)
-    seconds["label"] = time.perf_counter() - begun - sum(seconds.values())
-    content = text.encode(encoding)
-    if output is not None and output.suffix == ".gz":
-        import gzip
+    return read_treebank(file, encoding)
 
-        content = gzip.compress(content, mtime=0)
-    write(output, content)
-    seconds["total"] = time.perf_counter() - begun
-    n = treebank.words.n_tokens
-    if as_json:
-        counts = {"file": file, "output": str(output), "sequences": len(treebank), "tokens": n}
-        print_json({**counts, "seconds": seconds, "tokens_per_second": n / max(seconds["label"], 1e-9)})
-    elif output is not None and not quiet:
-        print(f"wrote {output}: {len(treebank):,} sentences, {n:,} words, {seconds['total']:.2f} s", file=sys.stderr)
+
+def count(treebank: Any) -> dict[str, int]:
+    """How much it is."""
+    return {"sequences": len(treebank), "tokens": treebank.words.n_tokens}
 
 
 def as_columns(parser: Any, treebank: Any) -> str:
@@ -91,30 +63,18 @@ FORMS: dict[str, Callable[[Any, Any], str]] = {
 }
 
 
-def evaluate_trees(model: Path, file: str | None, encoding: str, jobs: int, as_json: bool, quiet: bool) -> None:
-    """UAS and LAS."""
-    from partwise.cli.train_parse import scores
-    from partwise.datasets.treebanks import read_treebank
-
-    if file is None:
-        raise Refusal("Give a model and a treebank.")
-    begun = time.perf_counter()
-    parser = load_parser(model, jobs)
-    seconds = {"load": time.perf_counter() - begun}
-    treebank = read_treebank(file, encoding)
-    seconds["read"] = time.perf_counter() - begun - sum(seconds.values())
-    parser.predict([[dict.fromkeys(parser.columns_, "_")]])  # compiled code is loaded when first used: not what speed is about
-    seconds["start"] = time.perf_counter() - begun - sum(seconds.values())
-    clock = time.perf_counter()
-    parser.predict(treebank)
-    speed = treebank.words.n_tokens / max(time.perf_counter() - clock, 1e-9)
-    found = scores(parser, treebank)
-    seconds["label"] = time.perf_counter() - begun - sum(seconds.values())
-    seconds["total"] = time.perf_counter() - begun
-    if not (quiet and as_json):
-        print(as_table(found), file=sys.stderr if as_json else sys.stdout)
-    if as_json:
-        print_json({"model": str(model), "file": treebank.name, **found, "seconds": seconds, "tokens_per_second": speed})
+def scores(parser: Any, treebank: Any) -> dict[str, Any]:
+    """UAS and LAS, of all words and without punctuation."""
+    given = parser.attachment(treebank)
+    bare = parser.attachment(treebank, ignore=treebank.is_punctuation())
+    found: dict[str, Any] = {
+        "uas": given.uas,
+        "las": given.las,
+        "label_accuracy": given.label_accuracy,
+        "complete": given.complete,
+    }
+    found |= {"uas_no_punct": bare.uas, "las_no_punct": bare.las, "words": given.words, "sentences": given.sentences}
+    return found
 
 
 def as_table(found: dict[str, Any]) -> str:
@@ -125,8 +85,3 @@ def as_table(found: dict[str, Any]) -> str:
     lines.append(f"{'relations':24}{percent(found['label_accuracy']):>12}")
     lines.append(f"{'sentences all right':24}{percent(found['complete']):>12}")
     return "\n".join(lines)
-
-
-def percent(value: float) -> str:
-    """Two digits, or a dash."""
-    return "-" if value != value else f"{100 * value:.2f} %"

@@ -11,28 +11,18 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from partwise.cli import options
-from partwise.cli.common import Refusal, check_writable, in_words, kind_of, load_tagger, print_json, read_file, separator_of
+from partwise.cli import options, tasks
+from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file, separator_of
 from partwise.cli.options import FILES, LABELS, OUTPUT, option
 from partwise.whole_file import whole_file
 
 if TYPE_CHECKING:
     from partwise.features.columns import Columns
-
-
-class Format(str, Enum):
-    """Of what is written."""
-
-    columns = "columns"
-    jsonl = "jsonl"
-    tree = "tree"
-    svg = "svg"
 
 
 @in_words
@@ -48,9 +38,14 @@ def predict(
     marginals: Annotated[bool, option(OUTPUT, "Append label/probability too.", "--marginals")] = False,
     all_marginals: Annotated[bool, option(OUTPUT, "Append label/probability of every label too.", "--all-marginals")] = False,
     form: Annotated[
-        Format,
-        option(OUTPUT, "columns: the text and more; jsonl: a JSON object a sentence; tree, svg: drawings of parses.", "--format"),
-    ] = Format.columns,
+        str | None,
+        option(
+            OUTPUT,
+            "columns: the text and more; jsonl: a JSON object a sentence; of parses tree and svg, which draw them. "
+            "(default: the text and more)",
+            "--format",
+        ),
+    ] = None,
     calibrate: Annotated[
         str | None,
         option(OUTPUT, "Held-out file with labels to fit probabilities to, for models trained with a margin loss."),
@@ -83,16 +78,12 @@ def predict(
             if output.exists() and os.path.exists(other) and os.path.samefile(output, other):
                 raise Refusal(f"{output} is what is to be read; choose another name for the output.")
 
-    if kind_of(model) == "DependencyParser":
-        from partwise.cli.parsed_text import predict_trees
-
-        for name, value in (("--kbest", kbest), ("--marginals", marginals or all_marginals), ("--calibrate", calibrate)):
-            if value:
-                raise Refusal(f"{name} is for models of sequences, and {model} parses.")
-        predict_trees(model, file, None if to_stdout else output, form.value, encoding, jobs, as_json, quiet)
+    if other := tasks.kind_for(model):
+        tasks.refuse(other, model, kbest=kbest, marginals=marginals or all_marginals, calibrate=calibrate, scheme=scheme)
+        tasks.predict_file(other, model, file, None if to_stdout else output, form, encoding, jobs, as_json, quiet)
         return
-    if form in (Format.tree, Format.svg):
-        raise Refusal(f"--format {form.value} is for models that parse, and {model} does not.")
+    if form not in (None, "columns", "jsonl"):
+        raise Refusal(f"--format {form}: a model of sequences writes columns or jsonl.")
 
     from partwise.cli import labelled_text
     from partwise.cli.answers import Answers
@@ -118,7 +109,7 @@ def predict(
     sentences = tokens = 0
     between = separator_of(separator)
     with writing(output) as write:
-        whole = form is Format.jsonl or known_column is not None
+        whole = form == "jsonl" or known_column is not None
         wanted = None if whole else slice(max(tagger.encoder_.n_columns, 1))  # cells that nobody looks at are not read
         for part in parts(file, separator, encoding, comment, kind.part_bytes, wanted):
             clock("read")
@@ -126,11 +117,11 @@ def predict(
             if part.n_tokens:
                 known = None if known_column is None else answers.known(part, known_column, known_unknown)
                 between = between or labelled_text.usual_separator(part)
-                if form is Format.jsonl:
+                if form == "jsonl":
                     text = labelled_text.as_lines(kind.objects(part, known))
                 else:
                     text = kind.text(part, known, between)
-            elif form is Format.jsonl:
+            elif form == "jsonl":
                 text = b""
             clock("label")
             write(text if _is_utf8(encoding) else _encoded(text, encoding, file))

@@ -10,6 +10,7 @@ import typer
 from partwise.cli import options
 from partwise.cli.common import in_words
 from partwise.cli.options import FEATURES, FILES, LABELS, option
+from partwise.cli.parsed_text import scores
 from partwise.cli.train import Run, Settings, train
 
 
@@ -81,17 +82,3 @@ def parse(
         "single_root": parser.single_root_,
     }
     run.finish(parser, about, None if held_out is None else lambda: scores(parser, held_out))
-
-
-def scores(parser: Any, treebank: Any) -> dict[str, Any]:
-    """UAS and LAS, of all words and without punctuation."""
-    given = parser.attachment(treebank)
-    bare = parser.attachment(treebank, ignore=treebank.is_punctuation())
-    found: dict[str, Any] = {
-        "uas": given.uas,
-        "las": given.las,
-        "label_accuracy": given.label_accuracy,
-        "complete": given.complete,
-    }
-    found |= {"uas_no_punct": bare.uas, "las_no_punct": bare.las, "words": given.words, "sentences": given.sentences}
-    return found
