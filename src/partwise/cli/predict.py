@@ -78,9 +78,9 @@ def predict(
             if output.exists() and os.path.exists(other) and os.path.samefile(output, other):
                 raise Refusal(f"{output} is what is to be read; choose another name for the output.")
 
-    if other := tasks.kind_for(model):
-        tasks.refuse(other, model, kbest=kbest, marginals=marginals or all_marginals, calibrate=calibrate, scheme=scheme)
-        tasks.predict_file(other, model, file, None if to_stdout else output, form, encoding, jobs, as_json, quiet)
+    if task := tasks.kind_for(model):
+        tasks.refuse(task, model, kbest=kbest, marginals=marginals or all_marginals, calibrate=calibrate, scheme=scheme)
+        tasks.predict_file(task, model, file, None if to_stdout else output, form, encoding, jobs, as_json, quiet)
         return
     if form not in (None, "columns", "jsonl"):
         raise Refusal(f"--format {form}: a model of sequences writes columns or jsonl.")
