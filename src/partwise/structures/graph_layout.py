@@ -1,0 +1,96 @@
+"""What a factor graph is made of, without its scores: what the oracles of `graph_factors`, `graph_messages` and `ad3` see.
+
+A **variable** has states 0 .. k - 1. Its *literals* "the variable is in state s" are numbered one after another, variable by
+variable; a *bit*, a variable of two states, has one literal, "it is true". A **factor** looks at literals through its *ports*:
+a configuration of the factor turns some ports on. Hard factors say which configurations there are; soft ones also have a table
+of scores. The score of an output is
+
+    s(y) = sum over literals on of theta[literal] + sum over factors of table[configuration of y],     -inf if a factor forbids it
+
+and theta holds first the literals, then the tables, one after another.
+
+| kind | ports | configurations |
+|---|---|---|
+| DENSE | all literals of its variables | all states of its variables, the last one running fastest; each has its score |
+| XOR | any literals | exactly one is on |
+| AT_MOST_ONE | any literals | none or one |
+| OR | any literals | at least one |
+| AND_OUT | conditions, last the outcome | the outcome is on if and only if all conditions are |
+| IMPLY | conditions, last the outcome | if all conditions are on, so is the outcome |
+| BUDGET | any literals | at most `number` |
+| ONE_OF_K | all literals of a variable of k states, then k others | the one on among the k others is the variable's state |
+| TREE | arcs h -> m of a sentence | those on are a tree |
+| HEAD | arcs into a word, then arcs out of it, left then right, from near to far | one arc in, any out; table: see `graph_head` |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from partwise.compilation import helper
+
+DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD = range(10)
+NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head")
+SINGLE_ROOT, PROJECTIVE = 1, 2  # kinds of trees
+
+
+class Graph(NamedTuple):
+    """One factor graph: V variables, F factors, P ports. Offsets have one entry more than things."""
+
+    states: np.ndarray  #: (V,) number of states; 1 for a bit, which has one literal
+    first: np.ndarray  #: (V + 1,) first literal of each variable
+    owner: np.ndarray  #: (literals,) variable of each literal
+    kind: np.ndarray  #: (F,)
+    ports: np.ndarray  #: (F + 1,) first port of each factor
+    literal: np.ndarray  #: (P,)
+    mark: np.ndarray  #: (P,) of a tree, the arc: (m - 1) (n + 1) + h; of other hard factors, 1 for "not this literal"
+    slots: np.ndarray  #: (F + 1,) first entry of each factor in `members`
+    members: np.ndarray  #: its variables; of a tree, (words, SINGLE_ROOT | PROJECTIVE); of a head, arcs (in, left, right)
+    table: np.ndarray  #: (F + 1,) first part of each factor's table
+    number: np.ndarray  #: (F,) of a budget
+
+
+@helper
+def n_literals(graph):
+    """How many literals there are."""
+    return graph.first[len(graph.states)]
+
+
+@helper
+def choices(graph, v):
+    """Number of states of a variable."""
+    return 2 if graph.states[v] == 1 else graph.states[v]
+
+
+@helper
+def write_states(graph, on, y):
+    """The state of every variable from which literals are on (numbers: the largest)."""
+    for v in range(len(graph.states)):
+        a, n = graph.first[v], graph.states[v]
+        if n == 1:
+            y[v] = 1 if on[a] > 0.5 else 0
+        else:
+            k = 0
+            for s in range(1, n):
+                if on[a + s] > on[a + k]:
+                    k = s
+            y[v] = k
+
+
+@helper
+def is_on(graph, literal, y):
+    """Whether a literal holds in an output."""
+    v = graph.owner[literal]
+    return y[v] == (1 if graph.states[v] == 1 else literal - graph.first[v])
+
+
+@helper
+def entry_of(graph, f, y):
+    """Which entry of the table of a dense factor an output has."""
+    k = 0
+    for j in range(graph.slots[f], graph.slots[f + 1]):
+        v = graph.members[j]
+        k = k * choices(graph, v) + y[v]
+    return k
