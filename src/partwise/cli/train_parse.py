@@ -31,6 +31,10 @@ def parse(
         bool | None, option(LABELS, "One word alone hangs from the root. (default: if it is so in all training trees)")
     ] = None,
     relations: Annotated[bool, option(LABELS, "Learn the relations of arcs too.")] = True,
+    order: Annotated[
+        int, option(FEATURES, "2: score siblings and grandparents too; better, and several times slower.", min=1, max=2)
+    ] = 1,
+    candidates: Annotated[int, option(FEATURES, "With --order 2: heads that are looked at for each word, at most.", min=1)] = 10,
     first: Annotated[int | None, option(FILES, "Train on the first so many sentences only.", min=1)] = None,
     encoding: options.Encoding = "utf-8",
     loss: options.Loss = "hinge",
@@ -64,6 +68,7 @@ def parse(
     run = Run("parse", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)
     run.metric = "uas"
     shape: dict[str, Any] = {"hash_bits": hash_bits, "projective": projective, "single_root": single_root, "relations": relations}
+    shape |= {"order": order, "candidates": candidates}
     if templates is not None:
         text = templates.read_text(encoding="utf-8-sig").splitlines()
         shape["templates"] = [line.strip() for line in text if line.strip() and not line.startswith("#")]

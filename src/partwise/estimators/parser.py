@@ -3,6 +3,9 @@
     heads:       minimise  Omega(w) + C sum_i weight_i L_i(w)     over trees, s(y) = sum_m w . x_{h(m) -> m}
     relations:   the same for classes, one example for each arc of the training trees, given the arc
 
+With ``order=2``, siblings and grandparents are scored too (`structures.second_order`), over the arcs that a model of first order,
+which is learnt before, finds worth it (`pruning`).
+
 Relations are learnt apart from heads, given the right arcs, and answered given the arcs that were found: a joint model scores
 every arc with every relation, some fifty times the work. It is all of `DependencyParser` but the face that scikit-learn wants to
 see.
@@ -10,22 +13,27 @@ see.
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
 import numpy as np
 
-from partwise.estimators import passes
+from partwise.datasets.treebanks import Treebank
+from partwise.estimators import passes, pruning
 from partwise.estimators.base import Structured, _is_bool, _is_count
 from partwise.estimators.labels import example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
+from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
 from partwise.features.selection import take_rows
 from partwise.losses import Loss
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs
 from partwise.solvers import solve
+from partwise.structures.factor_graph import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
+from partwise.structures.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.tree import TreeProblem, is_projective, tree_problem
 
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
@@ -38,6 +46,10 @@ class TreeParser(Structured):
     hidden = 1
     weights_: np.ndarray
     relation_weights_: np.ndarray
+    pruner_weights_: np.ndarray  #: of the model of first order, if `order` is 2
+    proven_: float  #: share of the trees last predicted that are known to be the best
+    tags_: tuple[str, ...] = ()  #: of the training data: for those who look into the model
+    training_: dict[str, Any] | None = None  #: notes about the training, likewise
 
     _checks = {
         **{name: check for name, check in Structured._checks.items() if name != "hidden"},
@@ -45,6 +57,8 @@ class TreeParser(Structured):
         "projective": (_is_bool, "a bool"),
         "single_root": (lambda value: value is None or _is_bool(value), "a bool or None"),
         "relations": (_is_bool, "a bool"),
+        "order": (lambda value: value in (1, 2) and not _is_bool(value), "1 or 2"),
+        "candidates": (_is_count(1), "an int in the range [1, inf)"),
     }
 
     def __init__(
@@ -59,6 +73,8 @@ class TreeParser(Structured):
         projective=False,
         single_root=None,
         relations=True,
+        order=1,
+        candidates=10,
         max_epochs=10,
         tol=1e-3,
         average=None,
@@ -82,6 +98,8 @@ class TreeParser(Structured):
         self.projective = projective
         self.single_root = single_root
         self.relations = relations
+        self.order = order
+        self.candidates = candidates
         self.max_epochs = max_epochs
         self.tol = tol
         self.average = average
@@ -122,6 +140,8 @@ class TreeParser(Structured):
         weight = example_weights(sample_weight, len(given.lengths), "sentence")
         one = one_root(given)
         single_root = bool(one.all()) if self.single_root is None else self.single_root
+        if single_root and not one.all():
+            raise ValueError(several_roots(given, int(np.flatnonzero(~one)[0]), X))
         given, weight = self._fitting(given, weight)
         seed = self._seed()
         held = None
@@ -134,9 +154,15 @@ class TreeParser(Structured):
         if (weight == 0).any():
             given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
         self.columns_, self.single_root_ = given.names, single_root
-        problem = self._problem(given)
+        tags = next((name for name in ("upos", "xpos") if name in given.names), None)
+        self.tags_ = () if tags is None else tuple(sorted(given.words.cells[given.names.index(tags)]))
         start = self.weights_ if warm else None
-        self._solve(problem, loss, weight, self._judge(held), start, seed, checkpoint)
+        if self.order == 2:
+            before = getattr(self, "pruner_weights_", None) if warm else None
+            self._say("a model of first order, to choose arcs by")
+            self._solve(self._first_order(given), loss, weight, None, before, seed)
+            self.pruner_weights_ = self.weights_
+        self._solve(self._problem(given), loss, weight, self._judge(held), start, seed, checkpoint)
         self._learn_relations(given, loss, weight, seed)
         return self
 
@@ -199,9 +225,31 @@ class TreeParser(Structured):
     # -- packing ------------------------------------------------------------------------------------------------------
 
     def _arcs(self, given: Sentences, bits: int) -> ArcRows:
-        return arc_rows(given.words, given.names, self.templates or FIRST_ORDER, bits)
+        return arc_rows(given.words, given.names, self._templates()[0], bits)
 
-    def _problem(self, given: Sentences, labelled: bool = True) -> TreeProblem:
+    def _problem(self, given: Sentences, labelled: bool = True) -> TreeProblem | SecondOrderProblem:
+        if self.order == 1:
+            return self._first_order(given, labelled)
+        arcs = self._arcs(given, self.hash_bits)
+        beta = pruning.SHARPNESS if self.temperature_ is None else 1.0 / self.temperature_
+        first = self._first_order(given, labelled=False)
+        return second_order_problem(
+            arcs,
+            pair_rows(arcs, given.lengths, given.names, self._templates()[1]),
+            given.lengths,
+            pruning.likely_arcs(first, self.pruner_weights_, beta, self.candidates, self.n_jobs),
+            given.heads if labelled else None,
+            projective=self.projective,
+            single_root=self.single_root_,
+        )
+
+    def _templates(self) -> tuple[list[str], list[str]]:
+        """Of arcs, and of pairs of arcs: those that name a sibling or a grandparent."""
+        given = list(self.templates or (*FIRST_ORDER, *SECOND_ORDER))
+        pairs = [text for text in given if re.search(r"(^|\|)\s*[sg]\.", text)]
+        return [text for text in given if text not in pairs], pairs or list(SECOND_ORDER)
+
+    def _first_order(self, given: Sentences, labelled: bool = True) -> TreeProblem:
         return tree_problem(
             self._arcs(given, self.hash_bits),
             given.lengths,
@@ -226,7 +274,12 @@ class TreeParser(Structured):
         return [Tree(heads[a:b].tolist(), None if relations is None else relations[a:b]) for a, b in bounds]
 
     def _heads(self, given: Sentences) -> np.ndarray:
-        return best_outputs(self._problem(given, labelled=False), self.weights_, self.n_jobs)[0].astype(np.int64)
+        problem = self._problem(given, labelled=False)
+        heads = best_outputs(problem, self.weights_, self.n_jobs)[0].astype(np.int64)
+        self.proven_ = 1.0
+        if isinstance(problem, SecondOrderProblem) and len(problem.status):
+            self.proven_ = 1.0 - float((problem.status & NOT_PROVEN).mean()) / NOT_PROVEN
+        return heads
 
     def _relations_of(self, given: Sentences, heads: np.ndarray) -> list[str] | None:
         if not len(self.classes_):
@@ -262,12 +315,21 @@ class TreeParser(Structured):
         beta = self._beta()
         given = self._read(X)
         problem = self._problem(given, labelled=False)
-        return [passes.parts(problem, i, self.weights_, beta).reshape(n, n + 1) for i, n in enumerate(given.lengths)]
+        if isinstance(problem, TreeProblem):
+            return [passes.parts(problem, i, self.weights_, beta).reshape(n, n + 1) for i, n in enumerate(given.lengths)]
+        found = []
+        for i, n in enumerate(given.lengths):
+            p, a, b = passes.parts(problem, i, self.weights_, beta), *problem.arcs[i : i + 2]
+            found.append(np.zeros((n, n + 1)))
+            found[-1][problem.word[a:b] - 1, problem.head[a:b]] = p[: b - a]
+        return found
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[int], float]]]:
         """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle."""
         if not (isinstance(k, int | np.integer) and k >= 1):
             raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        if self.order == 2:
+            raise ValueError(f"The k best trees are known for order=1 only. This {self._who} has order=2.")
         given = self._read(X)
         out, values, found = passes.kbest(self._problem(given, labelled=False), self.weights_, int(k), self.n_jobs)
         starts = given.words.starts
@@ -285,8 +347,11 @@ class TreeParser(Structured):
             "n_features": 1 << self.hash_bits,
             "columns": list(self.columns_),
             "single_root": bool(self.single_root_),
+            "tags": list(self.tags_),
+            "training": self.training_,
         }
-        return header, {"weights": self.weights_, "relation_weights": self.relation_weights_}
+        weights = {"weights": self.weights_, "relation_weights": self.relation_weights_}
+        return header, weights | ({"pruner_weights": self.pruner_weights_} if self.order == 2 else {})
 
     def _from_file(self, header, tensors, need):
         labels, labelled = need(header, "labels", np.ndarray), header.get("labelled")
@@ -297,7 +362,14 @@ class TreeParser(Structured):
         if not self.columns_ or not all(isinstance(name, str) for name in self.columns_):
             raise ValueError("columns are not names")
         self.single_root_ = header.get("single_root") is True
+        self.tags_ = tuple(map(str, header.get("tags") or ()))
+        self.training_ = header.get("training")
         self.weights_, self.relation_weights_ = tensors["weights"], tensors["relation_weights"]
+        if self.order == 2:
+            pruner = tensors.get("pruner_weights")
+            if pruner is None or pruner.shape != self.weights_.shape or not np.isfinite(pruner).all():
+                raise ValueError("the weights of the model that chooses arcs are missing, or not as many as those of arcs")
+            self.pruner_weights_ = pruner
         wanted = (1 << RELATION_BITS) * len(self.classes_)
         found = self.relation_weights_
         if found.ndim != 1 or found.size != wanted or found.dtype != self.weights_.dtype or not np.isfinite(found).all():
@@ -310,6 +382,18 @@ def one_root(given: Sentences) -> np.ndarray:
     starts = given.words.starts
     roots = np.concatenate([[0], np.cumsum(given.heads == 0)])[starts]
     return np.diff(roots) <= 1
+
+
+def several_roots(given: Sentences, i: int, X: Any) -> str:
+    """What to say of sentence i, where one word alone should hang from the root; of a treebank, also the line."""
+    a, b = given.words.starts[i : i + 2]
+    roots = np.flatnonzero(np.asarray(given.heads)[a:b] == 0)
+    place = f"{X.place(a + roots[1])}, sentence {i}" if isinstance(X, Treebank) else f"sentence {i}"
+    words = ", ".join(str(k + 1) for k in roots)
+    return (
+        f"{place}: words {words} hang from the root, but there may be one only. Give them another head, or take "
+        "single_root=False."
+    )
 
 
 def arcs_of(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
