@@ -19,7 +19,8 @@ search; stop when there is none better. Sets are kept from iteration to iteratio
 **Bound.** For any multipliers that sum to zero, sum_f max_c (table_f[c] + (theta / degree + lambda_f) . c) is at least the value
 of the linear program, and that is at least the score of the best output. It is evaluated as such, by one search of every factor,
 so it holds at every iteration whether or not anything has converged. **Output.** p is rounded, trees as trees, and in the end
-improved variable by variable; the best output seen is kept. If its score reaches the bound, it is the best of all, and that is a proof.
+improved variable by variable; the best output seen is kept. If its score reaches the bound, it is the best of all, and that is a
+proof.
 
 Cost of an iteration: two or three searches of every factor. Memory: the active sets.
 

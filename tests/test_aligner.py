@@ -1,0 +1,296 @@
+"""`Aligner`: from pairs in Python and from files; decoding, probabilities, model files, errors, pictures, readers, metrics."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import partwise
+from partwise import Aligner, interpret, kernels
+from partwise.alignment_pictures import as_text
+from partwise.datasets import AlignedPairs, read_alignments
+from partwise.datasets.alignments import partner_of
+from partwise.estimators.alignment_data import Alignment, read_pairs
+from partwise.estimators.pair_aligner import most_expected
+from partwise.metrics import alignment_scores
+
+
+@pytest.fixture(autouse=True, scope="module")
+def interpreted():
+    """These sequences are short: compiling would take far longer than running."""
+    with interpret():
+        yield
+
+
+def pairs(n=14, seed=0):
+    """Rows of DNA in which letters change now and then and some are lost."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n):
+        first, second = "", ""
+        for letter in rng.choice(list("ACGT"), rng.integers(4, 8)):
+            kind = rng.random()
+            first += letter if kind < 0.9 else "-"
+            second += "-" if kind < 0.12 else rng.choice(list("ACGT")) if kind < 0.2 else letter
+        rows.append((first, second))
+    return [tuple(row.replace("-", "") for row in two) for two in rows], rows
+
+
+def as_table(rows, core=False):
+    head = "id1\tid2\trow1\trow2\tfamily" + ("\tcore" if core else "")
+    lines = [f"s{k}\tt{k}\t{a}\t{b}\tf{k % 2}" + ("\t" + "1" * len(a) if core else "") for k, (a, b) in enumerate(rows)]
+    return "\n".join([head, *lines, ""])
+
+
+@pytest.fixture(scope="module")
+def aligner(interpreted):
+    return Aligner(random_state=0, C=0.1, max_epochs=4).fit(*pairs())
+
+
+def test_learns_and_answers(aligner):
+    X, y = pairs(8, seed=1)
+    found = aligner.predict(X)
+    assert all(tuple(row.replace("-", "") for row in alignment.rows()) == pair for alignment, pair in zip(found, X, strict=True))
+    assert aligner.score(X, y) > 0.8 and aligner.accuracy(X, y).pairs == sum((partner_of(rows) >= 0).sum() for rows in y)
+    assert "".join(aligner.classes_) == "ACGT"
+    matrix, gaps = aligner.substitution_matrix(), aligner.gap_scores()
+    assert (matrix == matrix.T).all() and np.diag(matrix).min() > (matrix - 9 * np.eye(4)).max()
+    assert gaps.keys() == {"open", "extend", "end_open", "end_extend"}
+
+
+def test_short_sequences(aligner):
+    assert aligner.predict([]) == []
+    found = aligner.predict([("", ""), ("", "AC"), ("A", ""), ("A", "A")])
+    assert [a.rows() for a in found] == [("", ""), ("--", "AC"), ("A", "-"), ("A", "A")]
+    for mode in ("global", "local"):
+        model = Aligner(mode=mode, loss="hinge", max_epochs=1, random_state=0).fit(
+            [("", ""), ("AC", "AC"), ("A", "")], [[], [0, 1], [-1]]
+        )
+        assert [len(a.partners) for a in model.predict([("", "A"), ("A", "")])] == [0, 1]
+
+
+def test_all_ways_to_say_an_alignment(aligner):
+    X, y = pairs(6)
+    partners = [partner_of(rows).tolist() for rows in y]
+    places = [[(i, j) for i, j in enumerate(p) if j >= 0] or p for p in partners]
+    objects = [Alignment(*x, p) for x, p in zip(X, partners, strict=True)]
+    table = read_alignments(as_table(y).encode())
+    want = [p.tolist() for p in read_pairs(X, y).partners]
+    for some in (read_pairs(X, partners), read_pairs(X, places), read_pairs(X, objects), read_pairs(table)):
+        assert [p.tolist() for p in some.partners] == want
+    assert table.first == [a for a, _ in X] and table.second == [b for _, b in X]
+
+
+def test_lists_of_letters_of_any_length():
+    X = [(["th", "e", "n"], ["d", "e", "n"]), (["th", "a", "t"], ["d", "a", "s"]), (["e"], ["e", "n"])] * 3
+    y = [[0, 1, 2], [0, 1, 2], [0]] * 3
+    model = Aligner(symmetric=False, random_state=0, C=0.3).fit(X, y)
+    found = model.predict([(["th", "e"], ["d", "e"])])[0]
+    assert found.partners == [0, 1] and model.classes_.tolist() == ["a", "d", "e", "n", "s", "t", "th"]
+    assert found.draw().splitlines() == ["1 th e  2", "  .  |", "1 d  e  2"]
+    matrix = model.substitution_matrix()
+    assert matrix[6, 1] > matrix[1, 6]  # th opposite d, not d opposite th
+
+
+def test_probabilities_kbest_and_decoding(aligner):
+    X, y = pairs(4, seed=2)
+    for p, (a, b) in zip(aligner.predict_marginals(X), X, strict=True):
+        assert p.shape == (len(a), len(b)) and p.min() >= 0.0 and p.sum(1).max() <= 1.0 + 1e-9 and p.sum(0).max() <= 1.0 + 1e-9
+    best = clone(aligner).set_params(decode="best").fit(*pairs())
+    listed = best.predict_kbest(X, k=3)
+    assert [some[0][0] for some in listed] == best.predict(X)
+    assert all(some[0][1] >= some[1][1] >= some[2][1] and some[1][0] != some[0][0] for some in listed)
+    margin = Aligner(loss="hinge", random_state=0, max_epochs=2).fit(*pairs())
+    with pytest.raises(ValueError, match="fits scores, not probabilities"):
+        margin.predict_marginals(X)
+    with pytest.raises(ValueError, match="fits scores, not probabilities"):
+        clone(margin).set_params(decode="mea").fit(*pairs()).predict(X)
+    plain = margin.predict(X)
+    margin.calibrate(X, y)
+    assert 0 < margin.temperature_ < np.inf and len(margin.predict_marginals(X)) == len(margin.predict(X)) == len(plain)
+    with pytest.raises(ValueError, match="k must be an int"):
+        margin.predict_kbest(X, k=0)
+    with pytest.raises(ValueError, match="places need about 2.4e-06 GB"):
+        margin.set_params(memory=2e-6).predict_kbest([("ACGT", "ACGTA")], k=12)
+
+
+def test_the_most_expected_alignment():
+    p = np.array([[0.4, 0.35, 0.0], [0.3, 0.3, 0.3], [0.0, 0.05, 0.6]])
+    assert most_expected(p).tolist() == [0, 1, 2]
+    assert most_expected(np.array([[0.005, 0.9]])).tolist() == [1] and most_expected(np.zeros((2, 2))).tolist() == [-1, -1]
+
+
+def test_files(aligner, tmp_path):
+    X, _ = pairs(5, seed=3)
+    aligner.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    assert isinstance(again, Aligner) and again.predict(X) == aligner.predict(X)
+    model = Aligner(
+        templates=["a.p|b.p", "g.h"], properties={"p": {"A": "r", "G": "r", "C": "y", "T": "y"}, "h": {"A": 1.0, "C": 2}}, C=0.1
+    )
+    model.fit(*pairs()).save(tmp_path / "own")
+    assert partwise.load(tmp_path / "own").predict(X) == model.predict(X)
+    with pytest.raises(ValueError, match="no template a.letter"):
+        model.substitution_matrix()
+
+
+def test_grids_early_stopping_and_local_mode():
+    X, y = pairs(12)
+    search = GridSearchCV(Aligner(loss="hinge", max_epochs=1, random_state=0), {"C": [0.01, 0.1]}, cv=2).fit(X, y)
+    assert search.best_params_["C"] in (0.01, 0.1) and search.best_score_ > 0.3
+    held = Aligner(
+        early_stopping=True, random_state=0, max_epochs=3, mode="local", precision_weight=0.3, loss="softmax_margin"
+    ).fit(X, y)
+    assert held.result_.history[0].validation >= 0.0 and len(held.predict(X)) == 12
+    apart = Aligner(random_state=0, max_epochs=1).fit(X, y, validation=pairs(3, seed=5), sample_weight=[0, *[1] * 11])
+    more = apart.set_params(warm_start=True, dtype="float64").fit(X, y)
+    single = Aligner(dtype="float32", max_epochs=2, random_state=0, n_jobs=2).fit(X, y)
+    assert single.weights_.dtype == np.float32 and single.score(X, y) > 0.5
+    assert more.weights_.size == apart.weights_.size
+
+
+def test_reliable_columns():
+    X, y = pairs(8)
+    data = read_alignments(as_table(y, core=True).encode(), aligned=True)
+    core = [np.array([k % 2 == 0 for k in range(len(a))]) for a in data.first]
+    data = AlignedPairs(data.first, data.second, data.partners, core)
+    for how in ("cost", "known", "ignore"):
+        model = Aligner(core=how, random_state=0, max_epochs=2, loss="hinge").fit(data)
+        assert kernels.is_partial(model._problem(read_pairs(data))) == (how == "known")
+        total = sum(((p >= 0) & (True if how == "ignore" else c)).sum() for p, c in zip(data.partners, core, strict=True))
+        assert model.accuracy(data).pairs == total
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"mode": "both"}, "'mode' parameter of Aligner must be 'global' or 'local'. Got 'both'"),
+        ({"decode": 3}, "'decode' parameter"),
+        ({"memory": 0}, "'memory' parameter"),
+        ({"precision_weight": 1.5}, r"'precision_weight' parameter of Aligner must be a float in the range \[0, 1\]"),
+        ({"cost_scale": "none"}, "'cost_scale' parameter"),
+        ({"templates": ["a.colour|b.colour", "g"]}, "There is no column 'colour'"),
+        ({"memory": 1e-9}, "pair 1: sequences of .* need about"),
+        ({"alphabet": "ACG"}, "pair 0, first sequence, place .*: the letter 'T' is not in the alphabet 'ACG'"),
+    ],
+)
+def test_bad_parameters(change, message):
+    with pytest.raises(ValueError, match=message):
+        Aligner(**change).fit([("AT", "AT"), *pairs(3)[0]], [[0, 1], *pairs(3)[1]])
+
+
+def test_bad_data(aligner):
+    X, y = pairs(3)
+    for wrong, message in (
+        (lambda: Aligner().fit(X), "no alignments to learn from"),
+        (lambda: Aligner().fit(X, y[:2]), "3 pairs, but 2 alignments"),
+        (lambda: Aligner().fit([("AC", "A")], [("AC", "A")]), "pair 0: aligned rows must be as long as each other. Got 2 and 1"),
+        (lambda: Aligner().fit([("AC", "A")], [("AG", "A-")]), "pair 0: the row 'AG' is not the sequence 'AC'"),
+        (lambda: Aligner().fit([("AC", "A")], [[0]]), "the first sequence has 2 letters, but its alignment 1 partners"),
+        (lambda: Aligner().fit([("AC", "A")], [[(0, 3)]]), "there are no places 0 and 3"),
+        (lambda: Aligner().fit([("A-C", "A")], [[0, -1, -1]]), "pair 0: a sequence has a gap '-'"),
+        (lambda: Aligner().fit([("", "")], [[]]), "no letter in any sequence"),
+        (
+            lambda: aligner.predict([("ACB", "A")]),
+            "pair 0, first sequence, place 2: the letter 'B' is not in the alphabet 'ACGT'",
+        ),
+        (lambda: aligner.predict(["ACB"]), "pair 0 must be two sequences"),
+        (lambda: aligner.accuracy(X), "no alignments to compare with"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            wrong()
+    with pytest.raises(TypeError, match="AlignedPairs or a list"):
+        aligner.predict("text")
+    wild = Aligner(wildcard="N", max_epochs=1, random_state=0).fit(*pairs())
+    assert (
+        wild.classes_.tolist() == ["A", "C", "G", "T", "N"]
+        and wild.predict([("AXC", "AC")])[0].rows()[0].replace("-", "") == "AXC"
+    )
+
+
+def test_proteins_get_their_own_features():
+    letters = "ACDEFGHIKLMNPQRSTVWY"
+    model = Aligner(max_epochs=1, random_state=0).fit(
+        [(letters[:4], letters[:4]), (letters[4:], letters[4:])], [list(range(4)), list(range(16))]
+    )
+    assert "a.hydropathy|b.hydropathy" in model.templates_ and "class" in model.properties_
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Readers, metrics, pictures
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_readers():
+    plain = read_alignments(b"AC-G\tA.TG\n\nA\tA\r\n")
+    assert (
+        plain.first == ["ACG", "A"] and plain.second == ["ATG", "A"] and [p.tolist() for p in plain.partners] == [[0, -1, 2], [0]]
+    )
+    assert plain.names(1) == ("1.1", "1.2") and plain.place(1) == "<bytes>, line 3" and "2 pairs, aligned" in repr(plain)
+    assert plain.identity().tolist() == [1.0, 1.0]
+    fasta = b">a one\nAC\n-G\n>b\nA-TG\n>c\nA\n\n>d\nT\n"
+    both = read_alignments(gzip.compress(fasta))
+    assert both.first == ["ACG", "A"] and both.fields == {"id1": ["a", "c"], "id2": ["b", "d"]} and both.lines == [1, 6]
+    assert len(read_alignments(fasta, all_pairs=True)) == 6 and read_alignments(fasta, all_pairs=True).partners is None
+    assert len(read_alignments(fasta, first=1)) == 1 and both.take([1]).second == ["T"]
+    table = read_alignments(b"family\trow1\trow2\tcore\nf\tA-C\tAGC\t101\n", aligned=True)
+    assert table.core[0].tolist() == [True, True] and table.fields == {"family": ["f"]}
+    assert read_alignments(b"AC\tA\n").partners is None and read_alignments(b"AC\tA-\n", aligned=False).partners is None
+
+
+@pytest.mark.data
+def test_real_tables(corpora):
+    core = read_alignments(corpora / "protein_balibase3/pairs.tsv.gz", aligned=True, first=300)
+    assert len(core) == 300 and core.fields["family"][0] == "BB11001" and all(c.any() for c in core.core)
+    assert all(len(p) == len(a) == len(c) for p, a, c in zip(core.partners, core.first, core.core, strict=True))
+    for name in ("protein_homstrad/pairs.tsv.gz", "protein_tmalign/pairs_valid.tsv.gz"):
+        found = read_alignments(corpora / name, aligned=True, first=50)
+        assert len(found) == 50 and found.core is None and (found.lengths > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "there are no pairs in it"),
+        (b"AC\n", "line 1: expected two rows with a tab between. Got 1: 'AC'"),
+        (b"AC\tAC\nACG\tAC\n", "line 2: aligned rows must be as long as each other. Got 3 and 2 columns"),
+        (b"row1\trow2\tcore\nAC\tAC\t1\n", "line 2: core must have 0 or 1 for each of 2 columns. Got '1'"),
+        (b"row1\trow2\tid1\nAC\tAC\n", "line 2: expected 3 cells with tabs between, as in the first line. Got 2"),
+        (b">a\nAC\n>b\nAC\n>c\nA\n", "line 5: the sequence 'c' has no partner"),
+        (b"A\xff\tA\n", "line 1: not valid utf-8"),
+    ],
+)
+def test_files_that_cannot_be_read(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_alignments(text, aligned=True)
+
+
+def test_scores():
+    scores = alignment_scores([[0, 1, -1], [0]], [[0, 2, -1], [-1]])
+    assert scores.recall == 0.25 and scores.precision == 0.5 and scores.pooled_recall == pytest.approx(1 / 3)
+    assert scores.complete == 0.0 and scores.pairs == 3 and scores.alignments == 2 and scores.f1 == pytest.approx(1 / 3)
+    core = alignment_scores([[0, 1, 2]], [[0, 2, -1]], [[True, False, True]])
+    assert core.recall == 0.5 and core.precision == 1.0 and core.pairs == 2
+    assert np.isnan(alignment_scores([], []).recall) and alignment_scores([[-2, 0]], [[1, 0]]).recall == 1.0
+    with pytest.raises(ValueError, match="as many predicted alignments"):
+        alignment_scores([[0]], [])
+    with pytest.raises(ValueError, match="alignment 0: the first sequence has 2 places"):
+        alignment_scores([[0, 1]], [[0]])
+
+
+def test_pictures():
+    text = as_text("HEAGAWGHEE", "PAWHEAE", [-1, -1, 0, -1, 1, 2, -1, 3, 4, 6], ("first", "b"), width=8)
+    assert text.splitlines() == [
+        "first  1 HEAGAWGH 8",
+        "           . || |",
+        "b      1 --P-AW-H 4",
+        "",
+        "first  9 E-E 10",
+        "         | |",
+        "b      5 EAE 7",
+    ]
+    assert as_text("", "", []).splitlines() == ["0  0", "", "0  0"]
