@@ -1,0 +1,312 @@
+"""`Folder`: learns RNA secondary structures.
+
+    minimise  Omega(w) + C sum_i weight_i L_i(w)        over nested structures, s(y) = sum over the loops of y
+
+It is all of `RnaFolder` but the face that scikit-learn wants to see.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.datasets.rna import write_dot_bracket
+from partwise.estimators import passes
+from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
+from partwise.estimators.labels import example_weights
+from partwise.estimators.rna_data import Sequences, read_sequences
+from partwise.losses import Loss
+from partwise.metrics.base_pairs import BasePairScores, base_pair_scores
+from partwise.objective import best_outputs, in_threads, n_threads
+from partwise.structures.folding import FoldingProblem, folding_problem, memory_needed, possible_structure
+from partwise.structures.folding_accuracy import most_accurate
+from partwise.structures.folding_loops import LONGEST, Tying, tying
+from partwise.structures.folding_packing import CANONICAL, which_pair
+
+DECODE = ("auto", "best", "mea")
+
+
+def _are_pairs(value: Any) -> bool:
+    try:
+        which_pair(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+class Folder(Structured):
+    """Folds; see `RnaFolder` for the parameters."""
+
+    cost = None
+    hidden = 1
+    weights_: np.ndarray
+    training_: dict[str, Any] | None = None  #: notes about the training, for people
+
+    _checks = {
+        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        "trade_off": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
+        "relative_cost": (_is_bool, "a bool"),
+        "decode": (lambda value: isinstance(value, str) and value in DECODE, "'auto', 'best' or 'mea'"),
+        "gamma": (_is_real(0.0), "a float in the range (0, inf)"),
+        "pairs": (_are_pairs, "a list of pairs such as 'GU', or None for all"),
+        "max_loop": (lambda value: _is_count(0)(value) and value <= LONGEST, f"an int in the range [0, {LONGEST}]"),
+        "pseudoknots": (lambda value: isinstance(value, str) and value in ("drop", "refuse"), "'drop' or 'refuse'"),
+    }
+
+    def __init__(
+        self,
+        loss="crf",
+        C=0.1,
+        solver="dca",
+        l1_ratio=0.0,
+        trade_off=0.5,
+        relative_cost=False,
+        decode="auto",
+        gamma=1.0,
+        pairs=CANONICAL,
+        max_loop=LONGEST,
+        pseudoknots="drop",
+        max_epochs=5,
+        tol=1e-3,
+        average=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=3,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        dtype="float64",
+        callbacks=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.C = C
+        self.solver = solver
+        self.l1_ratio = l1_ratio
+        self.trade_off = trade_off
+        self.relative_cost = relative_cost
+        self.decode = decode
+        self.gamma = gamma
+        self.pairs = pairs
+        self.max_loop = max_loop
+        self.pseudoknots = pseudoknots
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    def _check_parameters(self) -> Loss:
+        loss = super()._check_parameters()
+        if self.decode == "mea" and not loss.is_smooth:
+            raise ValueError(
+                f"decode='mea' needs probabilities, and the loss {loss.name!r} fits scores. Take decode='best', or loss='crf' or "
+                "'softmax_margin'."
+            )
+        return loss
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
+        """Train from nothing, or with ``warm_start=True`` from the previous weights.
+
+        Parameters
+        ----------
+        X : RnaSet, or list of str
+            Sequences of A, C, G, U (or T); N and other IUPAC codes stand for bases that are not known.
+        y : list of structures, optional
+            Dot-brackets, or the partner of each base, from 0, with -1 or None for none; of an `RnaSet`, its own by default.
+        sample_weight : array (sequences,), optional
+        validation : RnaSet or (X, y), optional
+            Held-out structures for early stopping, instead of a part of X.
+        checkpoint : path, optional
+            As in `SequenceLabeler.fit`.
+        """
+        loss = self._check_parameters()
+        given = read_sequences(X, y, self.pseudoknots)
+        if given.partners is None:
+            raise ValueError("There are no structures to learn from: give y, or an RnaSet with structures.")
+        if not len(given):
+            raise ValueError(f"{self._who} needs at least one sequence to learn from. Got none.")
+        weight = example_weights(sample_weight, len(given), "sequence")
+        self._check_memory(given)
+        seed = self._seed()
+        held = None
+        if validation is not None:
+            held = read_sequences(*(validation if isinstance(validation, tuple) else (validation, None)))
+        elif self.early_stopping:
+            kept, out = self._hold_out(len(given), seed)
+            held, given, weight = given.take(out), given.take(kept), weight[kept]
+        if (weight == 0).any():
+            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        problem, lost = self._problem(given, labelled=True)
+        if lost or given.pseudoknots:
+            warnings.warn(
+                f"{self._who}: {given.pseudoknots} pairs of the training structures cross others (pseudoknots) and {lost} are "
+                f"impossible here (bases that may not pair, hairpins of fewer than three, loops of more than {self.max_loop}); "
+                "they were left out.",
+                stacklevel=2,
+            )
+        start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
+        self._solve(problem, loss, weight, self._judge(held, loss), start, seed, checkpoint)
+        return self
+
+    def _judge(self, held: Sequences | None, loss: Loss) -> Any:
+        if held is None or held.partners is None:
+            return None
+        problem, truth = self._problem(held)[0], held.partners
+
+        def wrong(w: np.ndarray) -> float:
+            return 1.0 - base_pair_scores(truth, self._fold(problem, w, 1.0 / loss.beta if loss.is_smooth else None)).f1
+
+        return wrong
+
+    # -- packing ------------------------------------------------------------------------------------------------------
+
+    def _problem(self, given: Sequences, labelled: bool = False) -> tuple[FoldingProblem, int]:
+        """Packed sequences, and how many pairs of their structures are impossible."""
+        structures, lost, per_pair = None, 0, np.ones(len(given))
+        if labelled and given.partners is not None:
+            pairable = which_pair(self.pairs)
+            fitted = [possible_structure(b, p, pairable, self.max_loop) for b, p in zip(given.bases, given.partners, strict=True)]
+            structures, lost = [found for found, _ in fitted], sum(n for _, n in fitted)
+            if self.relative_cost:
+                per_pair = 1.0 / np.maximum([int((p >= 0).sum()) // 2 for p in structures], 1)
+        problem = folding_problem(
+            given.bases,
+            structures,
+            missed=(1.0 - self.trade_off) * per_pair,
+            wrong=self.trade_off * per_pair,
+            pairs=self.pairs,
+            max_loop=self.max_loop,
+        )
+        return problem, lost
+
+    def _check_memory(self, given: Sequences) -> None:
+        """Say so before a long sequence takes all memory there is."""
+        longest = int(given.lengths.max(initial=0))
+        needed, free = memory_needed(longest) * n_threads(self.n_jobs), available_memory()
+        if needed > free:
+            where = given.places[int(np.argmax(given.lengths))]
+            raise MemoryError(
+                f"{where} has {longest} bases; folding it takes up to {needed / 1e9:.1f} GB with n_jobs={self.n_jobs}, and "
+                f"{free / 1e9:.1f} GB are free. Cut it into parts, or take fewer threads."
+            )
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any = None) -> Sequences:
+        self._require_fitted()
+        given = read_sequences(X, y)
+        self._check_memory(given)
+        return given
+
+    def _fold(self, problem: FoldingProblem, w: np.ndarray, temperature: float | None) -> list[np.ndarray]:
+        """Partners of every sequence: the best structure, or the most accurate one."""
+        if self.decode == "best" or temperature is None:
+            out, starts, _ = best_outputs(problem, w, self.n_jobs)
+            return [out[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+
+        def fold(i: int) -> np.ndarray:
+            n = int(kernels.length(problem, i))
+            y = np.zeros(n, np.int32)
+            most_accurate(passes.parts(problem, i, w, 1.0 / temperature)[problem.n_tied :], n, self.gamma, y)
+            return y
+
+        return in_threads(fold, range(kernels.n_examples(problem)), self.n_jobs)
+
+    def _partners(self, given: Sequences) -> list[np.ndarray]:
+        return self._fold(self._problem(given)[0], self.weights_, self.temperature_)
+
+    def predict(self, X) -> list[str]:
+        """The structure of each sequence as a dot-bracket: see `decode`."""
+        return [write_dot_bracket(partners) for partners in self._partners(self._read(X))]
+
+    def base_pairs(self, X, y=None, *, slips: bool = False) -> BasePairScores:
+        """Sensitivity, selectivity and F1 (see `partwise.metrics.base_pair_scores`)."""
+        given = self._read(X, y)
+        if given.partners is None:
+            raise ValueError("There are no structures to compare with: give y, or an RnaSet with structures.")
+        return base_pair_scores(given.partners, self._partners(given), slips=slips)
+
+    def score(self, X, y=None) -> float:
+        """Mean F1 of base pairs over sequences."""
+        return self.base_pairs(X, y).f1
+
+    def predict_marginals(self, X) -> list[np.ndarray]:
+        """P(i pairs with j | x), a symmetric array (n, n) for each sequence. Refused for margin losses."""
+        beta = self._beta()
+        given = self._read(X)
+        problem = self._problem(given)[0]
+        found = []
+        for i, n in enumerate(given.lengths.tolist()):
+            table = np.zeros((n, n))
+            table[np.triu_indices(n, 1)] = passes.parts(problem, i, self.weights_, beta)[problem.n_tied + n :]
+            found.append(table + table.T)
+        return found
+
+    def predict_kbest(self, X, k: int = 5) -> list[list[tuple[str, float]]]:
+        """For each sequence a list of at most k pairs (dot-bracket, score), best first. k * n calls of the oracle."""
+        if not (isinstance(k, int | np.integer) and k >= 1):
+            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        problem = self._problem(self._read(X))[0]
+        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        starts = problem.starts
+        return [
+            [(write_dot_bracket(out[j, starts[i] : starts[i + 1]]), float(values[i, j])) for j in range(int(found[i]))]
+            for i in range(len(found))
+        ]
+
+    def decision_value(self, X, y=None) -> np.ndarray:
+        """The score of the given structures, or of the best ones."""
+        given = self._read(X, y)
+        problem = self._problem(given, labelled=y is not None)[0]
+        if y is not None:
+            return passes.values_of_targets(problem, self.weights_, self.n_jobs)
+        return best_outputs(problem, self.weights_, self.n_jobs)[2]
+
+    # -- what it has learnt -------------------------------------------------------------------------------------------
+
+    @property
+    def tying_(self) -> Tying:
+        """Which weights there are, by name, and what they score."""
+        return tying()
+
+    def weights_by_name(self) -> dict[str, float]:
+        """Every weight under its name."""
+        return dict(zip(tying().names, map(float, self._require_fitted()), strict=True))
+
+    # -- the model file -----------------------------------------------------------------------------------------------
+
+    def _to_file(self):
+        header = {"labels": np.array(["structure"], object), "n_features": tying().n_weights, "training": self.training_}
+        return header, {"weights": self.weights_}
+
+    def _from_file(self, header, tensors, need):
+        self.weights_, self.training_ = tensors["weights"], header.get("training")
+        return tying().n_weights
+
+
+def available_memory() -> float:
+    """Bytes that are free, as far as the system tells."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            found = dict(line.split(":", 1) for line in file)
+        return 1024.0 * int(found["MemAvailable"].split()[0])
+    except (OSError, KeyError, ValueError, IndexError):
+        pass
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return float("inf")
