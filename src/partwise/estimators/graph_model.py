@@ -1,0 +1,274 @@
+"""What `NodeLabeler` knows of its graphs: classes, features and edges; packing, the weights by name, and the model file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwise.estimators.base import Structured, _is_bool
+from partwise.estimators.graph_data import DIRECTIONS, GRAPHS, MULTILABEL, PICTURES, Graphs, chow_liu, in_blocks, read_data
+from partwise.estimators.labels import class_weights, shown
+from partwise.factor_graphs import FactorGraph, check_search, graph_problem
+from partwise.features.labels import numbering
+from partwise.features.rows import is_sparse
+from partwise.structures.factor_graph import GraphProblem, Search
+from partwise.structures.graph_packing import Family
+
+PAIRWISE = ("full", "symmetric", "potts")
+LABEL_EDGES = ("tree", "full", "none")
+
+
+def _is_search(value: Any) -> bool:
+    if value is None:
+        return True
+    if not isinstance(value, dict) or not set(value) <= set(Search._fields) - {"exact"}:
+        return False
+    try:
+        check_search(Search(**value))
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def _one_of(*names: Any) -> tuple[Any, str]:
+    words = ", ".join(map(repr, names[:-1])) + f" or {names[-1]!r}"
+    return (lambda value: type(value) is type(names[0]) and value in names), words
+
+
+class GraphModel(Structured):
+    """Everything but training and answering."""
+
+    pairwise: str
+    inference: str
+    search: dict[str, Any] | None
+    neighbours: int
+    contrast: bool
+    label_edges: str
+    class_weight: Any
+    unknown: Any
+    fit_intercept: bool
+
+    cost = None
+    hidden = 1
+    weights_: np.ndarray
+    kind_: str  #: what it was trained on: "graphs", "pictures" or "multilabel"
+    contrast_scale_: float = 1.0
+    label_edges_: np.ndarray  #: (pairs, 2) of a multilabel problem
+    training_: dict[str, Any] | None = None  #: notes about the training, for people
+
+    _checks = {
+        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        "pairwise": _one_of(*PAIRWISE),
+        "inference": _one_of("auto", "exact"),
+        "search": (_is_search, f"None or a dict of {', '.join(name for name in Search._fields if name != 'exact')}"),
+        "neighbours": _one_of(4, 8),
+        "contrast": (_is_bool, "a bool"),
+        "label_edges": _one_of(*LABEL_EDGES),
+        "fit_intercept": (_is_bool, "a bool"),
+    }
+
+    # -- what is the same in all data ----------------------------------------------------------------------------------
+
+    def _learn_shape(self, given: Graphs) -> None:
+        """Classes, numbers of features, edges between labels: what must be the same in all that comes later."""
+        assert given.labels is not None
+        classes = given.labels.learn(given.place)
+        if given.kind == MULTILABEL:
+            strange = [label for label in classes.tolist() if label not in (0, 1)]
+            if strange:
+                raise ValueError(f"y must be a matrix of 0 and 1. Got {strange[0]!r} in it.")
+            classes = np.array([0, 1])
+        if len(classes) < 2:
+            raise ValueError(f"{self._who} needs at least two labels; y has one only: {classes.tolist()[0]!r}.")
+        self.kind_, self.classes_ = given.kind, classes
+        self.n_features_in_, self.n_edge_features_ = given.n_features, given.n_edge_features
+        self.n_labels_ = given.shapes[0][0] if given.kind == MULTILABEL else 0
+        self.label_edges_ = self._choose_edges(given)
+        self.contrast_scale_ = 1.0
+        if self.contrast and given.kind != MULTILABEL:
+            squares = [distances(x, e) for x, e in zip(given.nodes, given.edges, strict=True)]
+            mean = float(np.concatenate(squares).mean()) if sum(map(len, squares)) else 0.0
+            self.contrast_scale_ = mean or 1.0
+
+    def _choose_edges(self, given: Graphs) -> np.ndarray:
+        n = self.n_labels_
+        if self.label_edges == "full":
+            return np.stack(np.triu_indices(n, 1), axis=1)
+        if self.label_edges == "tree" and n > 1:
+            return chow_liu(self._codes(given).reshape(-1, n))
+        return np.zeros((0, 2), np.int64)
+
+    # -- packing ------------------------------------------------------------------------------------------------------
+
+    def _read_known(self, X: Any, y: Any = None) -> Graphs:
+        self._require_fitted()
+        return self._read_like(X, y)
+
+    def _read_like(self, X: Any, y: Any = None) -> Graphs:
+        """Read what must be of the kind that the model knows."""
+        given = read_data(X, y, self.neighbours, self.unknown, self.n_labels_ or None)
+        if given.kind != self.kind_ and len(given):
+            raise ValueError(f"This {self._who} was trained on {self.kind_}. Got {given.kind}.")
+        if sum(x.shape[0] for x in given.nodes) and given.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {given.n_features} features of nodes, but {self._who} is expecting {self.n_features_in_} features."
+            )
+        if sum(map(len, given.edges)) and given.n_edge_features != self.n_edge_features_:
+            raise ValueError(
+                f"X has {given.n_edge_features} features of edges, but {self._who} is expecting {self.n_edge_features_}."
+            )
+        return given
+
+    def _codes(self, given: Graphs) -> np.ndarray:
+        """Numbers of all labels, -1 for unknown."""
+        assert given.labels is not None
+        number = numbering(self.classes_)
+        for k, label in enumerate(given.labels.distinct):
+            if label is not None and label not in number and (given.labels.codes == k).any():
+                place = given.place(given.labels.where(k))
+                raise ValueError(f"{place}: the label {label!r} is not one of {shown(self.classes_)}.")
+        table = [-1 if label is None else number.get(label, -1) for label in given.labels.distinct]
+        return np.array(table or [-1], np.int32)[given.labels.codes]
+
+    def _node_rows(self, x: Any) -> Any:
+        """Features of nodes as the model sees them."""
+        if self.fit_intercept:
+            if is_sparse(x):
+                import scipy.sparse
+
+                x = scipy.sparse.hstack([x, np.ones((x.shape[0], 1))]).tocsr()
+            else:
+                x = np.concatenate([x, np.ones((len(x), 1))], axis=1)
+        return in_blocks(x, self.n_labels_) if self.kind_ == MULTILABEL else x
+
+    def _edge_rows(self, x: Any, edges: np.ndarray, features: np.ndarray | None) -> np.ndarray:
+        """Features of edges as the model sees them; see `edge_names_`."""
+        if self.kind_ == MULTILABEL:
+            return np.eye(len(self.label_edges_))
+        parts = [] if features is None else [features]
+        if self.kind_ != PICTURES and (self.fit_intercept or not self.n_edge_features_):
+            parts.append(np.ones((len(edges), 1)))
+        if self.contrast:
+            parts.append(np.exp(-0.5 * distances(x, edges) / self.contrast_scale_)[:, None])
+        return np.concatenate(parts, axis=1)
+
+    @property
+    def edge_names_(self) -> list[str]:
+        """What the features of edges are called."""
+        self._require_fitted("edge_names_")
+        if self.kind_ == MULTILABEL:
+            return [f"{a} - {b}" for a, b in self.label_edges_.tolist()]
+        names = list(DIRECTIONS[: self.n_edge_features_])
+        if self.kind_ != PICTURES:
+            names = [f"feature {k}" for k in range(self.n_edge_features_)]
+            names += ["edge"] if self.fit_intercept or not names else []
+        return names + (["contrast"] if self.contrast else [])
+
+    def _families(self) -> dict[str, Family]:
+        """Where the weights of nodes and edges are."""
+        n = len(self.classes_)
+        d = (self.n_features_in_ + bool(self.fit_intercept)) * max(self.n_labels_, 1)
+        if self.kind_ == MULTILABEL:
+            e = len(self.label_edges_)
+        else:
+            constant = self.kind_ != PICTURES and (self.fit_intercept or not self.n_edge_features_)
+            e = self.n_edge_features_ + constant + bool(self.contrast)
+        size = {"full": n * n, "symmetric": n * (n + 1) // 2, "potts": 1}[self.pairwise]
+        return {"node": Family(0, d, n), "edge": Family(d * n, e, size)} if e else {"node": Family(0, d, n)}
+
+    def _problem(self, given: Graphs, truth: np.ndarray | None = None) -> GraphProblem:
+        """Packed graphs; with the numbers of their labels if they are to be learnt."""
+        tie, k = None if self.pairwise == "full" else self.pairwise, len(self.classes_)
+        packed = []
+        for x, edges, features, shape in zip(given.nodes, given.edges, given.edge_features, given.shapes, strict=True):
+            graph = FactorGraph()
+            nodes = graph.variables(int(np.prod(shape)), states=k)
+            if len(nodes):
+                graph.unary(nodes, features=self._node_rows(x), weights="node")
+            edges = self.label_edges_ if self.kind_ == MULTILABEL else edges
+            if len(edges):
+                rows = self._edge_rows(x, edges, features)
+                graph.pairwise(nodes[edges[:, 0]], nodes[edges[:, 1]], features=rows, weights="edge", tie=tie)
+            packed.append(graph)
+        labels, costs = None, None
+        if truth is not None:
+            starts = given.starts
+            labels = [truth[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
+            if self.class_weight is not None:
+                known = truth[truth >= 0]
+                of_class = class_weights(self.class_weight, self.classes_, known, None, self._who)
+                costs = [of_class[np.maximum(y, 0)] for y in labels]
+        options = {**(self.search or {}), "exact": self.inference == "exact"}
+        return graph_problem(packed, labels, families=self._families(), costs=costs, **options)
+
+    # -- what it has learnt -------------------------------------------------------------------------------------------
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of nodes (features, classes), the constant left out; of a multilabel problem (labels, features, classes)."""
+        return self._node_weights()[..., : self.n_features_in_, :]
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Those of the constant: (classes,), or (labels, classes)."""
+        weights = self._node_weights()
+        return weights[..., -1, :] if self.fit_intercept else np.zeros_like(weights[..., 0, :])
+
+    def _node_weights(self) -> np.ndarray:
+        w, family = self._require_fitted("coef_"), self._families()["node"]
+        table = w[: family.n_weights].reshape(max(self.n_labels_, 1), -1, family.size)
+        return table if self.kind_ == MULTILABEL else table[0]
+
+    @property
+    def pairwise_(self) -> np.ndarray:
+        """Tables (edge features, classes, classes), from the first node of an edge to the second; see `edge_names_`."""
+        w, n = self._require_fitted("pairwise_"), len(self.classes_)
+        family = self._families().get("edge")
+        if family is None:
+            return np.zeros((0, n, n), w.dtype)
+        table = w[family.start : family.start + family.n_weights].reshape(family.n_features, family.size)
+        if self.pairwise == "potts":
+            return table[:, :, None] * np.eye(n, dtype=w.dtype)
+        if self.pairwise == "symmetric":
+            low, high = np.minimum.outer(range(n), range(n)), np.maximum.outer(range(n), range(n))
+            return table[:, high * (high + 1) // 2 + low]
+        return table.reshape(-1, n, n)
+
+    # -- the model file -----------------------------------------------------------------------------------------------
+
+    def _to_file(self):
+        header = {
+            "labels": self.classes_,
+            "n_features": int(self.n_features_in_),
+            "n_edge_features": int(self.n_edge_features_),
+            "n_labels": int(self.n_labels_),
+            "kind": self.kind_,
+            "contrast_scale": float(self.contrast_scale_),
+            "label_edges": [[int(a), int(b)] for a, b in self.label_edges_],
+            "training": self.training_,
+        }
+        return header, {"weights": self.weights_}
+
+    def _from_file(self, header, tensors, need):
+        self.classes_, self.kind_ = need(header, "labels", np.ndarray), need(header, "kind", str)
+        self.n_features_in_, self.n_edge_features_ = need(header, "n_features", int), need(header, "n_edge_features", int)
+        self.n_labels_, self.contrast_scale_ = need(header, "n_labels", int), need(header, "contrast_scale", float)
+        edges = np.array(need(header, "label_edges", list), np.int64).reshape(-1, 2)
+        multilabel = self.kind_ == MULTILABEL
+        if self.kind_ not in (GRAPHS, PICTURES, MULTILABEL) or min(self.n_edge_features_, self.n_labels_) < 0:
+            raise ValueError(f"the kind {self.kind_!r} is not known")
+        if multilabel != (self.n_labels_ > 0) or (edges.size and not 0 <= edges.min() <= edges.max() < self.n_labels_):
+            raise ValueError("the edges between labels are not between labels")
+        if len(self.classes_) < 2 or (edges[:, 0] == edges[:, 1]).any() or not self.contrast_scale_ > 0.0:
+            raise ValueError("there are fewer than two labels, or a label is joined with itself")
+        self.label_edges_, self.training_ = edges, header.get("training")
+        self.weights_ = tensors["weights"]
+        return sum(family.n_weights for family in self._families().values())
+
+
+def distances(x: Any, edges: np.ndarray) -> np.ndarray:
+    """Squared distances between the features of the nodes of each edge."""
+    difference = x[edges[:, 0]] - x[edges[:, 1]]
+    squares = difference.multiply(difference) if is_sparse(difference) else difference * difference
+    return np.asarray(squares.sum(axis=1)).reshape(-1)

@@ -1,0 +1,485 @@
+"""`GraphLabeler`: graphs, pictures, multilabel; answers, the model file, scikit-learn's habits; readers and measures."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+
+from partwise import Classifier, chain_problem, solve
+from partwise.compilation import interpret
+from partwise.datasets import Graph, make_pictures, read_graphs, write_graphs
+from partwise.estimators import GraphLabeler
+from partwise.estimators.graph_data import chow_liu, grid, read_data
+from partwise.metrics import node_scores
+from partwise.model_file import ModelFileError, load
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    """Graphs are tiny here: compiling takes longer than interpreting."""
+    with interpret():
+        yield
+
+
+def paths(n=6, seed=0, edge_features=False):
+    """Short paths whose labels come in runs; a node alone does not tell its label."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        k = int(rng.integers(3, 6))
+        labels = np.cumsum(rng.random(k) < 0.4) % 3
+        nodes = np.eye(3)[labels] + rng.normal(0, 0.3, (k, 3))
+        edges = np.stack([np.arange(k - 1), np.arange(1, k)], axis=1)
+        same = (labels[1:] == labels[:-1]).astype(float)[:, None]
+        X.append((nodes, edges, same) if edge_features else (nodes, edges))
+        y.append(np.array(["a", "b", "c"])[labels])
+    return X, y
+
+
+def rings(n=3, seed=0):
+    """Cycles of four nodes: the search is AD3's."""
+    X, y = paths(n, seed)
+    ring = np.array([[0, 1], [1, 2], [2, 3], [3, 0]])
+    return [(np.concatenate([x[0], x[0]])[:4], ring) for x in X], [np.concatenate([labels, labels])[:4] for labels in y]
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    with interpret():
+        return GraphLabeler("crf", C=1.0, solver="lbfgs", random_state=0).fit(*paths())
+
+
+def test_it_learns(fitted):
+    X, y = paths(4, seed=1)
+    assert fitted.score(X, y) > 0.9 and fitted.kind_ == "graphs" and fitted.classes_.tolist() == ["a", "b", "c"]
+    for found, labels in zip(fitted.predict(X), y, strict=True):
+        assert found.shape == labels.shape and found.dtype == labels.dtype
+    assert fitted.predict([Graph(np.zeros((0, 3)), [])])[0].shape == (0,)
+    assert fitted.predict([([[0.0, 0.0, 1.0]], [])])[0].tolist() == ["c"]
+    assert fitted.edge_names_ == ["edge"] and fitted.coef_.shape == (3, 3) and fitted.intercept_.shape == (3,)
+
+
+def score_of(model, x, edges, rows, codes):
+    """By the formula."""
+    total = sum(x[v] @ model.coef_[:, k] + model.intercept_[k] for v, k in enumerate(codes))
+    return total + sum(r @ model.pairwise_[:, codes[a], codes[b]] for (a, b), r in zip(edges, rows, strict=True))
+
+
+@pytest.mark.parametrize("pairwise", ["full", "symmetric", "potts"])
+def test_answers_are_the_best_of_all(pairwise):
+    X, y = paths(3, edge_features=True)
+    X = [(nodes, edges[:, ::-1], features) for nodes, edges, features in X]
+    model = GraphLabeler(C=1.0, pairwise=pairwise, max_epochs=3, random_state=0).fit(X, y)
+    nodes, edges, features = X[0]
+    rows = np.concatenate([features, np.ones((len(edges), 1))], axis=1)
+    assert model.edge_names_ == ["feature 0", "edge"] and model.pairwise_.shape == (2, 3, 3)
+    outputs = list(itertools.product(range(3), repeat=len(nodes)))
+    scores = np.array([score_of(model, nodes, edges, rows, codes) for codes in outputs])
+    best = np.argsort(-scores)[:3]
+    assert model.predict(X[:1])[0].tolist() == [model.classes_[k] for k in outputs[best[0]]]
+    certificate = model.certify(X[:1])
+    assert certificate.proven.all() and certificate.values[0] == pytest.approx(scores[best[0]])
+    few = model.predict_kbest(X[:1], k=3)[0]
+    assert [value for _, value in few] == pytest.approx(scores[best])
+    tables = model.pairwise_
+    assert np.array_equal(tables, tables.transpose(0, 2, 1)) == (pairwise != "full")
+    if pairwise == "potts":
+        assert not tables[:, ~np.eye(3, dtype=bool)].any()
+
+
+def test_probabilities(fitted):
+    X, _ = paths(2, seed=2)
+    nodes, edges = X[0]
+    outputs = list(itertools.product(range(3), repeat=len(nodes)))
+    weight = np.exp([score_of(fitted, nodes, edges, np.ones((len(edges), 1)), codes) for codes in outputs])
+    expected = np.zeros((len(nodes), 3))
+    for codes, p in zip(outputs, weight / weight.sum(), strict=True):
+        expected[np.arange(len(nodes)), codes] += p
+    np.testing.assert_allclose(fitted.predict_marginals(X)[0], expected, atol=1e-8)
+    margin = GraphLabeler(max_epochs=1).fit(*paths(2))
+    with pytest.raises(ValueError, match="fits scores, not probabilities"):
+        margin.predict_marginals(X)
+
+
+def test_cycles_are_told_of():
+    X, y = rings()
+    exact = GraphLabeler(inference="exact", max_epochs=2, search={"iterations": 2}, random_state=0).fit(X, y)
+    assert exact.not_proven_ == 0 and exact.certify(X).proven.all()
+    quick = GraphLabeler(max_epochs=2, search={"iterations": 2}, random_state=0).fit(X, y)
+    certificate = quick.certify(X)
+    assert quick.not_proven_ > 0 and (certificate.bounds >= certificate.values - 1e-9).all()
+    with pytest.warns(UserWarning, match="did not converge in 1 sweeps on 3 of 3 of the training graphs"):
+        rough = GraphLabeler("crf", solver="lbfgs", search={"sweeps": 1}, max_epochs=1, tol=0.0).fit(X, y)
+    assert rough.not_converged_ == 3
+    with pytest.warns(UserWarning, match="on 3 of 3 of these graphs"):
+        rough.predict_marginals(X)
+
+
+def test_unknown_labels():
+    X, y = paths(5)
+    given = [labels.tolist() for labels in y]
+    given[0][1] = given[2][0] = None
+    model = GraphLabeler(C=1.0, max_epochs=5, random_state=0).fit(X, given)
+    assert model.score(X, y) > 0.9 and model.node_scores(X, given).nodes == sum(map(len, y)) - 2
+    codes = [np.array([-1 if label is None else ord(label) for label in labels]) for labels in given]
+    same = GraphLabeler(C=1.0, max_epochs=5, unknown=-1, random_state=0).fit(X, codes)
+    np.testing.assert_array_equal(same.weights_, model.weights_)
+
+
+def test_costs_of_classes():
+    X, y = paths(2)
+    model = GraphLabeler(class_weight={"a": 3.0, "b": 0.5}, max_epochs=1).fit(X, y)
+    given = read_data(X, y, 4, None)
+    cost = dict(zip("abc", (3.0, 0.5, 1.0), strict=True))
+    assert model._problem(given, model._codes(given)).weight.tolist() == [cost[label] for labels in y for label in labels]
+    with pytest.raises(ValueError, match="'class_weight' parameter of GraphLabeler names 'z'"):
+        GraphLabeler(class_weight={"z": 1.0}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("loss", "solver"), [("hinge", "sdm"), ("softmax_margin", "dca"), ("ramp", "auto"), ("perceptron", "auto")]
+)
+def test_losses_and_solvers(loss, solver):
+    X, y = paths(4)
+    assert GraphLabeler(loss, C=1.0, solver=solver, max_epochs=15, tol=0.05, random_state=0).fit(X, y).score(X, y) > 0.9
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Special cases of other estimators
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("loss", "solver", "tol"), [("crf", "lbfgs", 1e-6), ("hinge", "sdm", 1e-3)])
+def test_a_path_is_a_sequence(loss, solver, tol):
+    X, y = paths(4)
+    model = GraphLabeler(loss, C=0.5, solver=solver, tol=tol, max_epochs=100, random_state=0).fit(X, y)
+    rows = np.concatenate([np.concatenate([nodes, np.ones((len(nodes), 1))], axis=1) for nodes, _ in X])
+    gold = np.concatenate([np.searchsorted(model.classes_, labels) for labels in y])
+    chains = chain_problem(rows, list(map(len, y)), gold, 3, use_start=False, use_stop=False)
+    result = solve(chains, loss, solver, 0.5, tol=tol, max_epochs=100)
+    assert result.converged and model.result_.primal == pytest.approx(result.primal, rel=2 * tol)
+
+
+def test_nodes_alone_are_classes():
+    X, y = paths(4)
+    alone = [(nodes[k : k + 1], []) for nodes, _ in X for k in range(len(nodes))]
+    labels = [label for some in y for label in some]
+    model = GraphLabeler(C=0.7, solver="sdm", tol=1e-5, max_epochs=300, random_state=0).fit(alone, [[label] for label in labels])
+    classes = Classifier(C=0.7, solver="sdm", tol=1e-5, max_epochs=300, random_state=0)
+    classes.fit(np.concatenate([nodes for nodes, _ in X]), labels)
+    assert model.result_.primal == pytest.approx(classes.result_.primal, rel=1e-4)
+    np.testing.assert_allclose(model.coef_.T, classes.coef_, atol=0.01)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Pictures
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_pictures():
+    X, y = make_pictures(3, seed=1, size=(3, 4), n_labels=3, noise=0.1)
+    y = np.where(np.arange(4) > 2, 9, y)  # labels of any kind; the last column is not known
+    model = GraphLabeler(C=1.0, neighbours=8, contrast=True, unknown=9, max_epochs=3, search={"iterations": 20}, random_state=0)
+    model.fit(X, y)
+    assert model.edge_names_ == ["right", "down", "down right", "down left", "contrast"] and model.classes_.tolist() == [0, 1, 2]
+    found = model.predict(list(X[:2]) + [X[0, :1, :2]])
+    assert [labels.shape for labels in found] == [(3, 4), (3, 4), (1, 2)] and model.score(X, y) > 0.6
+    with pytest.raises(ValueError, match="trained on pictures. Got graphs"):
+        model.predict([(X[0, 0], [])])
+
+
+def test_neighbours():
+    for neighbours, n in ((4, 2 * 2 + 3), (8, 2 * 2 + 3 + 2 * 2)):
+        edges, directions = grid(2, 3, neighbours)
+        assert len(edges) == n and directions.sum(axis=0).tolist() == [4, 3, 2, 2][: directions.shape[1]]
+        steps = {0: 1, 1: 3, 2: 4, 3: 2}
+        assert all(b - a == steps[int(d.argmax())] for (a, b), d in zip(edges.tolist(), directions, strict=True))
+
+
+def test_generated_pictures():
+    X, y = make_pictures(3, seed=1, size=(9, 7), n_labels=5, noise=0.0)
+    again = make_pictures(3, seed=1, size=(9, 7), n_labels=5, noise=0.0)
+    assert X.shape == (3, 9, 7, 3) and y.max() <= 4 and np.array_equal(X, again[0]) and np.array_equal(y, again[1])
+    assert len(np.unique(X.reshape(-1, 3), axis=0)) == len(np.unique(y))  # a colour for each label
+    with pytest.raises(ValueError, match="'n_labels' parameter of make_pictures"):
+        make_pictures(n_labels=1)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Multilabel
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def several(n=24, seed=0):
+    """Label 2 goes with label 0, label 1 by itself; the features tell of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.stack([X[:, 0] > 0, X[:, 1] > 0.3, X[:, 0] > 0], axis=1).astype(int)
+    X[:, 2:] *= 0.1
+    return X, y
+
+
+@pytest.mark.parametrize(("edges", "n"), [("tree", 2), ("full", 3), ("none", 0)])
+def test_multilabel(edges, n):
+    X, y = several()
+    model = GraphLabeler(C=1.0, label_edges=edges, max_epochs=5, random_state=0).fit(X, y)
+    assert model.kind_ == "multilabel" and len(model.label_edges_) == n == len(model.edge_names_)
+    assert model.predict(X).shape == y.shape and model.score(X, y) > 0.9 and model.coef_.shape == (3, 4, 2)
+    scores = model.node_scores(X, y)
+    assert scores.complete == (model.predict(X) == y).all(axis=1).mean() and scores.graphs == len(X)
+
+
+def test_multilabel_with_sparse_features_and_unknown_labels():
+    import scipy.sparse
+
+    X, y = several()
+    dense = GraphLabeler("crf", C=1.0, solver="lbfgs").fit(X, y)
+    sparse = GraphLabeler("crf", C=1.0, solver="lbfgs").fit(scipy.sparse.csr_matrix(X), y)
+    np.testing.assert_allclose(sparse.weights_, dense.weights_, atol=1e-8)
+    assert dense.predict_marginals(X).shape == y.shape and ((dense.predict_marginals(X) > 0.5) == dense.predict(X)).mean() > 0.95
+    part = np.where(np.random.default_rng(0).random(y.shape) < 0.2, -1, y)
+    assert GraphLabeler(C=1.0, unknown=-1, max_epochs=5, random_state=0).fit(X, part).score(X, y) > 0.85
+    with pytest.raises(ValueError, match="matrix of 0 and 1. Got 2"):
+        GraphLabeler().fit(X, y + 1)
+    with pytest.raises(ValueError, match="y must be a matrix"):
+        GraphLabeler().fit(X, y[:, 0])
+
+
+def test_tree_of_highest_mutual_information():
+    y = several(200)[1]
+    assert [0, 2] in chow_liu(y).tolist() and len(chow_liu(y)) == 2
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 400)
+    chain = [first]
+    for _ in range(3):
+        chain.append(np.where(rng.random(400) < 0.1, 1 - chain[-1], chain[-1]))
+    assert chow_liu(np.stack([chain[2], chain[0], chain[3], chain[1]], axis=1)).tolist() == [[0, 2], [0, 3], [1, 3]]
+    assert chow_liu(np.zeros((5, 1), int)).shape == (0, 2)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Bad input
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"C": 0}, r"'C' parameter of GraphLabeler must be a float in the range \(0, inf\)"),
+        ({"pairwise": "x"}, "'full', 'symmetric' or 'potts'"),
+        ({"inference": 1}, "'auto' or 'exact'"),
+        ({"search": {"exact": True}}, "'search' parameter"),
+        ({"search": {"damping": 2}}, "'search' parameter"),
+        ({"neighbours": 6}, "4 or 8"),
+        ({"contrast": 1}, "a bool"),
+        ({"label_edges": "ring"}, "'tree', 'full' or 'none'"),
+    ],
+)
+def test_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        GraphLabeler(**parameters).fit(*paths(2))
+
+
+NODES = [[0.0, 1.0], [1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ("abc", None, TypeError, "a list of graphs, a list of pictures, or a 2-D array"),
+        ([], [], ValueError, "at least one graph"),
+        ([(NODES, [])], None, ValueError, "no labels to learn from"),
+        ([NODES[0] + NODES[1]], [[0, 1]], TypeError, "graph 0 must be a pair"),
+        ([(NODES, [])], [[0, 1]] * 2, ValueError, "X has 1 graphs, but y has labels of 2"),
+        (
+            [(NODES, []), (NODES, [[0, 1], [1, 2]])],
+            [[0, 1]] * 2,
+            ValueError,
+            r"graph 1, edge 1: nodes \[1, 2\], but the graph has 2",
+        ),
+        ([(NODES, [[0, 0]])], [[0, 1]], ValueError, "graph 0, edge 0: it joins node 0 with itself"),
+        ([(NODES, [[0.5, 1]])], [[0, 1]], ValueError, "graph 0: edges must be an integer array"),
+        ([(NODES, [[0, 1]], [[1.0], [2.0]])], [[0, 1]], ValueError, "graph 0 has 1 edges, but 2 rows of edge features"),
+        ([(NODES, [[0, 1]], [[np.inf]])], [[0, 1]], ValueError, "graph 0, edge 0, feature 0: features must be finite"),
+        ([([[0.0, np.nan]], [])], [[0]], ValueError, "graph 0, node 0, feature 1: features must be finite numbers. Got nan"),
+        ([(NODES, []), ([[1.0]], [])], [[0, 1], [0]], ValueError, "graph 1: its nodes have 1 features, those of others 2"),
+        ([([["x"]], [])], [[0]], ValueError, "graph 0: features must be numbers"),
+        (
+            [(NODES, [])],
+            [[0, 1, 0]],
+            ValueError,
+            r"graph 0: expected labels of shape \(2,\), one for each node. Got shape \(3,\)",
+        ),
+        ([(NODES, [])], [[0, 0]], ValueError, "at least two labels; y has one only: 0"),
+        ([(NODES, [])], [[None, None]], ValueError, "no labels to learn from"),
+        ([(NODES, [])], [[0, {0, 1}]], ValueError, "graph 0, node 1: a node has one label"),
+        (np.full((1, 2, 2, 1), np.nan), np.zeros((1, 2, 2)), ValueError, "picture 0, row 0, column 0, feature 0"),
+        (np.zeros((1, 2, 2, 1)), np.zeros((1, 2, 3)), ValueError, r"picture 0: expected labels of shape \(2, 2\)"),
+        (
+            [np.zeros((2, 2))],
+            [np.zeros((2, 2))],
+            ValueError,
+            r"picture 0 must be an array of numbers \(height, width, features\)",
+        ),
+    ],
+)
+def test_bad_input(X, y, error, message):
+    with pytest.raises(error, match=message):
+        GraphLabeler(max_epochs=1).fit(X, y)
+
+
+def test_bad_input_to_a_model(fitted):
+    with pytest.raises(ValueError, match="X has 2 features of nodes, but GraphLabeler is expecting 3"):
+        fitted.predict([(NODES, [])])
+    with pytest.raises(ValueError, match="X has 1 features of edges, but GraphLabeler is expecting 0"):
+        fitted.predict(paths(1, edge_features=True)[0])
+    with pytest.raises(ValueError, match="graph 0, node 1: the label 'q' is not one of 'a', 'b', 'c'"):
+        fitted.score([(np.eye(3)[:2], [])], [["a", "q"]])
+    with pytest.raises(ValueError, match="k must be an int"):
+        fitted.predict_kbest(paths(1)[0], k=0)
+    changed = GraphLabeler(max_epochs=1, random_state=0).fit(*paths(2))
+    changed.pairwise = "potts"
+    with pytest.raises(ValueError, match="was changed after fitting"):
+        changed.predict(paths(1)[0])
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError):
+        GraphLabeler().predict(paths(1)[0])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The model file, scikit-learn
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_model_file(fitted, tmp_path):
+    pictures, truth = make_pictures(2, size=(3, 3), n_labels=2)
+    X, y = several()
+    models = [
+        (fitted, paths(2, seed=5)[0]),
+        (GraphLabeler(contrast=True, pairwise="potts", search={"iterations": 50}, max_epochs=1).fit(pictures, truth), pictures),
+        (GraphLabeler(max_epochs=1, label_edges="full", pairwise="symmetric").fit(X, y), X),
+    ]
+    for model, data in models:
+        model.save(tmp_path / "model")
+        for other in (GraphLabeler.load(tmp_path / "model"), load(tmp_path / "model", plain=True)):
+            assert all(np.array_equal(a, b) for a, b in zip(other.predict(data), model.predict(data), strict=True))
+            assert other.parameters() == model.parameters() and other.edge_names_ == model.edge_names_
+            assert other.contrast_scale_ == model.contrast_scale_ and np.array_equal(other.label_edges_, model.label_edges_)
+    assert models[1][0].contrast_scale_ != 1.0
+    content = (tmp_path / "model").read_bytes()
+    (tmp_path / "damaged").write_bytes(content[:-8])
+    with pytest.raises(ModelFileError):
+        GraphLabeler.load(tmp_path / "damaged")
+    (tmp_path / "altered").write_bytes(content.replace(b"multilabel", b"something?"))
+    with pytest.raises(ModelFileError, match="kind"):
+        GraphLabeler.load(tmp_path / "altered")
+
+
+def test_scikit_learn_habits():
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+
+    X, y = paths(6)
+    model = clone(GraphLabeler(C=0.5, max_epochs=2, random_state=0))
+    search = GridSearchCV(model, {"pairwise": ["full", "potts"]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.5
+    many = GridSearchCV(GraphLabeler(max_epochs=1), {"C": [0.1, 1.0]}, cv=2).fit(*several(12))
+    assert many.best_score_ > 0.5
+    warm = GraphLabeler(max_epochs=1, warm_start=True, random_state=0).fit(X, y)
+    before = warm.weights_.copy()
+    assert not np.array_equal(warm.fit(X, y).weights_, before)
+    with pytest.raises(ValueError, match="the label 'z' is not one of"):
+        warm.fit(X[:1], [["z"] * len(y[0])])
+    stopped = GraphLabeler(max_epochs=2, early_stopping=True, validation_fraction=0.5, random_state=0)
+    stopped.fit(X, y, sample_weight=[1, 1, 0, 2, 1, 1])
+    assert 0.0 <= stopped.result_.history[-1].validation <= 1.0
+    told = GraphLabeler(max_epochs=2, random_state=0).fit(X, y, validation=paths(2, seed=3))
+    assert told.result_.history[-1].validation >= 0.0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert GraphLabeler(max_epochs=1, n_jobs=2, random_state=0).fit(X, y).predict(X)[0].shape == y[0].shape
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Readers, measures
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def test_reading_and_writing(tmp_path):
+    X, y = paths(2, edge_features=True)
+    write_graphs(tmp_path / "some.jsonl", X, y)
+    data = read_graphs(tmp_path / "some.jsonl")
+    assert len(data) == 2 and data.n_nodes == sum(map(len, y)) and data.labels[0] == y[0].tolist() and "2 graphs" in repr(data)
+    for (nodes, edges, features), graph in zip(X, data.graphs, strict=True):
+        assert np.array_equal(graph.nodes, nodes) and np.array_equal(graph.edges, edges)
+        assert np.array_equal(graph.edge_features, features)
+    assert GraphLabeler(max_epochs=2, random_state=0).fit(data).score(data) > 0.5
+    images, labels = make_pictures(2, size=(3, 4))
+    np.savez(tmp_path / "some.npz", images=images, labels=labels)
+    pictures = read_graphs(tmp_path / "some.npz")
+    assert (
+        pictures.is_pictures and np.array_equal(pictures.graphs[1], images[1]) and np.array_equal(pictures.labels[1], labels[1])
+    )
+    write_graphs(tmp_path / "pictures.jsonl", list(images), list(labels))
+    again = read_graphs(tmp_path / "pictures.jsonl", first=1)
+    assert np.array_equal(again.graphs[0], images[0]) and again.labels[0] == labels[0].tolist() and again.n_nodes == 12
+    grey = read_graphs(b'{"image": [[1, 2], [3, 4]], "labels": [["x", null], ["y", "y"]]}\n\n')
+    assert grey.graphs[0].shape == (2, 2, 1) and grey.place(0).endswith("line 1")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "there are no graphs"),
+        (b"{\n", "line 1: not JSON"),
+        (b'\n{"nodes": [[1]]}\n', "line 2: expected an object with 'nodes' and 'edges'"),
+        (b'{"nodes": [[1], [1, 2]], "edges": []}\n', "line 1: 'nodes' must be numbers, as many in each row"),
+        (b'{"nodes": [[1], [2]], "edges": [[0, 1, 1]]}\n', "line 1: 'nodes' must be lists of features, 'edges' pairs"),
+        (b'{"nodes": [[1]], "edges": [], "labels": 3}\n', "'labels' must be a list"),
+        (b'{"nodes": [[1]], "edges": []}\n{"image": [[1]]}\n', "line 2: graphs and pictures are mixed"),
+        (b'{"image": [1]}\n', "line 1: 'image' must be rows of pixels"),
+        (b'{"image": [[1, 2]], "labels": [[1]]}\n', "line 1: 'labels' must have 1 rows of 2"),
+        (b"PK\x03\x04 nonsense", "not an .npz file"),
+    ],
+)
+def test_files_with_errors(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_graphs(text)
+
+
+def test_arrays_with_errors(tmp_path):
+    np.savez(tmp_path / "a.npz", pictures=np.zeros(3))
+    with pytest.raises(ValueError, match="expected an array 'images'"):
+        read_graphs(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", images=np.zeros((1, 2, 2)), labels=np.zeros((1, 2, 3)))
+    with pytest.raises(ValueError, match=r"'labels' must have shape \(1, 2, 2\)"):
+        read_graphs(tmp_path / "b.npz")
+
+
+def test_measures():
+    scores = node_scores(
+        [["a", "b", None], np.array([["a", "a"], ["b", "c"]])], [["a", "a", "c"], np.array([["a", "a"], ["b", "c"]])]
+    )
+    assert (
+        scores.accuracy == 5 / 6 and scores.complete == 0.5 and scores.nodes == 6 and scores.hamming_loss == pytest.approx(1 / 6)
+    )
+    assert scores.labels["a"].precision == 3 / 4 and scores.labels["a"].recall == 1.0 and scores.labels["a"].iou == 3 / 4
+    assert scores.labels["b"].iou == 0.5 and scores.mean_iou == pytest.approx((0.75 + 0.5 + 1.0) / 3)
+    assert scores.confusion.tolist() == [[3, 0, 0], [1, 1, 0], [0, 0, 1]]
+    assert np.isnan(node_scores([], []).accuracy)
+    with pytest.raises(ValueError, match="graph 0 has 2 nodes, but the answer 1"):
+        node_scores([["a", "b"]], [["a"]])
+
+
+def test_the_example_runs(monkeypatch, capsys, tmp_path):
+    from test_demo import load_example
+
+    example = load_example("segment_pictures", monkeypatch)
+    found = example.main(tmp_path / "some.png", n_train=2, n_test=1, size=(3, 3), noise=0.1, epochs=2)
+    assert len(found) == 3 and "proven to be the best" in capsys.readouterr().out
+    pytest.importorskip("matplotlib")
+    assert (tmp_path / "some.png").read_bytes()[:4] == b"\x89PNG"
