@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from partwise.cli.app import app
 from test_parser import as_conllu, sentences
 
+WORDS = [{"form": "a", "upos": "N"}, {"form": "b", "upos": "V"}]
+
 
 def run(*words):
     return CliRunner().invoke(app, [str(word) for word in words])
@@ -60,12 +62,33 @@ def test_other_forms(folder):
     assert picture.startswith("<svg") and picture.count("<svg") == 9
 
 
+def test_inspect(folder):
+    shown = run("inspect", folder / "model").stdout
+    assert "non-projective, one word below the root" in shown and "nsubj" in shown and "43 of arcs" in shown
+    picture = folder / "tags.png"
+    found = json.loads(run("inspect", folder / "model", "--top", "3", "--picture", picture, "--json").stdout)
+    assert found["single_root"] is True and found["loss"] == "hinge" and found["training"]["epochs"] >= 1
+    assert 0 < found["weights_not_zero"] < found["weights"] == 1 << found["hash_bits"]
+    liked = {(a["head"], a["word"]) for a in found["attachments"]["for"]}
+    assert {("V", "N"), ("root", "V")} & liked and len(found["attachments"]["for"]) == 3
+    assert all(a["weight"] < 0 for a in found["attachments"]["against"])
+    assert (found["relations_by_tags"]["nsubj"][0]["head"], found["relations_by_tags"]["nsubj"][0]["side"]) == ("V", "right")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert "N <- V (" in run("inspect", folder / "model", "--top", "3").stdout
+    refused = run("inspect", folder / "model", "--transitions")
+    assert refused.exit_code == 1 and "--transitions is for models of sequences" in refused.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["train", "parse", "missing.conllu", "-o", "m"], "No such file"),
         (["train", "parse", "{folder}/model", "-o", "{folder}/m"], "not valid utf-8"),
         (["train", "parse", "{folder}/train.conllu", "-o", "{folder}/m", "--loss", "x"], "'loss' parameter"),
+        (
+            ["train", "parse", "{folder}/circle.conllu", "-o", "{folder}/m"],
+            "sentence 8: the heads of the words 1, 2 go in a circle",
+        ),
         (["predict", "{folder}/model", "{folder}/test.conllu", "--kbest", "2"], "--kbest is for models of sequences"),
         (["evaluate", "{folder}/model", "{folder}/train.json"], "expected 10 cells"),
         (
@@ -75,5 +98,6 @@ def test_other_forms(folder):
     ],
 )
 def test_errors_in_words(folder, words, message):
+    (folder / "circle.conllu").write_text((folder / "test.conllu").read_text() + as_conllu([WORDS], [([2, 1], ["x", "x"])]))
     ran = run(*(word.format(folder=folder) for word in words))
     assert ran.exit_code == 1 and message in ran.output, ran.output

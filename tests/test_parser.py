@@ -10,6 +10,8 @@ import partwise
 from partwise import DependencyParser
 from partwise.datasets import read_treebank
 from partwise.estimators.tree_data import Tree, read_sentences
+from partwise.features.arcs import MOST, arc_features, arc_rows
+from partwise.parser_inspection import attachments, pair_template, strongest
 from partwise.structures.tree import cycle
 from partwise.tree_pictures import as_svg, as_text
 
@@ -98,12 +100,56 @@ def test_several_roots_and_projective_trees():
     assert DependencyParser(hash_bits=10, max_epochs=1).fit(X, y).single_root_ is False
     with pytest.raises(ValueError, match="sentence 0: words 1, 2 hang from the root"):
         DependencyParser(hash_bits=10, single_root=True).fit(X, y)
+    treebank = read_treebank(as_conllu(X, y).encode())
+    with pytest.raises(ValueError, match="<bytes>, line 2, sentence 0: words 1, 2 hang from the root"):
+        DependencyParser(hash_bits=10, single_root=True).fit(treebank)
     X, y = sentences()
     X.append([{"form": c, "upos": "X"} for c in "abcd"])
     y.append(([3, 4, 0, 3], ["x"] * 4))
     with pytest.warns(UserWarning, match="1 of 26 training trees have crossing arcs"):
         found = DependencyParser(hash_bits=10, projective=True, max_epochs=2, random_state=0).fit(X, y)
     assert "x" not in found.classes_.tolist()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
+def test_attachments_are_weights_of_arcs(parser, tmp_path):
+    """What inspection looks up by tags is what an arc between such words has."""
+    index, tags, found = np.zeros(MOST, np.int64), "NVNV.NV", attachments(parser)
+    words = read_sentences([[("word", tag) for tag in tags]], None, parser.columns_).words
+    rows = arc_rows(words, parser.columns_, [pair_template(parser)], bits=14)
+    for r in range(len(rows.head)):
+        m, h = divmod(r, len(tags) + 1)
+        if h == m + 1:
+            continue
+        n = arc_features(rows, r, index)
+        length = min(abs(h - m - 1), 5) - 1
+        place = (int(h > m), length, found.heads.index(tags[h - 1] if h else "root"), found.words.index(tags[m]), 0)
+        np.testing.assert_allclose(found.weights[place], parser.weights_[index[:n]].sum(), rtol=1e-6)
+    top = strongest(parser, 2)
+    assert ("V", "N", "right", "1") in [one[:4] for one in top["for"]] and top["relations"]["obj"][0][:3] == ("V", "N", "left")
+    parser.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    assert again.tags_ == parser.tags_ == (".", "N", "V") and strongest(again, 2) == top
+    bare = clone(parser).set_params(templates=["h.form|m.form"], max_epochs=1).fit(*sentences())
+    with pytest.raises(ValueError, match="no template h.upos|m.upos"):
+        attachments(bare)
+
+
+def test_sentences_of_any_length(parser):
+    """None, one and 500 words, in training and after."""
+    X, y = sentences(5)
+    rng = np.random.default_rng(0)
+    X += [[], [{"form": "stop", "upos": "V"}], [{"form": str(word), "upos": "X"} for word in rng.choice(NOUNS, 500)]]
+    y += [
+        ([], []),
+        ([0], ["root"]),
+        ([0, *rng.integers(1, 3, 1), *(int(rng.integers(1, k)) for k in range(3, 501))], ["x"] * 500),
+    ]
+    y[-1][0][1] = 1
+    found = clone(parser).set_params(max_epochs=2).fit(X, y)
+    trees = found.predict(X)
+    assert [len(tree.heads) for tree in trees] == [len(words) for words in X] and trees[-2].heads == [0]
+    assert all(tree.heads.count(0) == 1 and not cycle(np.array(tree.heads)) for tree in trees if tree.heads)
 
 
 def test_early_stopping_and_unknown_heads():

@@ -87,14 +87,21 @@ def test_unknown_heads_and_relations():
     ("lines", "message"),
     [
         ([], "there are no sentences"),
-        (["1 a b"], "line 1: expected 10 cells"),
-        ([word(2, "a", 0)], "line 1: expected word number 1, got '2'"),
-        ([word(1, "a", "x")], "line 1: the head must be a number"),
-        ([word(1, "a", "²")], "line 1: the head must be a number"),
-        ([word(1, "a", 0), word(2, "b", 5)], "line 2: the head of word 2 is word 5, but the sentence has 2"),
-        ([word(1, "a", 1)], "line 1: the head of word 1 is itself"),
-        ([word(1, "a", 0), word(2, "b", 3), word(3, "c", 2)], "line 2: the heads of the words 2, 3 go in a circle"),
-        ([word(1, "a", 0), "", "# x", word(1, "b", 2), word(2, "c", 1)], "line 4: the heads of the words 1, 2"),
+        (["1 a b"], "line 1, sentence 0: expected 10 cells"),
+        ([word(2, "a", 0)], "line 1, sentence 0: expected word number 1, got '2'"),
+        ([word(1, "a", "x")], "line 1, sentence 0: the head must be one number"),
+        ([word(1, "a", "²")], "line 1, sentence 0: the head must be one number"),
+        ([word(1, "a", 0), word(2, "b", 5)], "line 2, sentence 0: the head of word 2 is word 5, but the sentence has 2"),
+        ([word(1, "a", "2|3"), word(2, "b", 0)], r"line 1, sentence 0: the head must be one number.* Got '2\|3'"),  # two heads
+        ([word(1, "a", 0), word(1, "a", 2), word(2, "b", 1)], "line 2, sentence 0: expected word number 2, got '1'"),
+        ([word(1, "a", 2), word(2, "b", 1)], "line 1, sentence 0: the heads of the words 1, 2 go in a circle"),  # so no root
+        ([word(1, "a", "")], "line 1, sentence 0: the head must be one number"),
+        ([word(1, "a", 1)], "line 1, sentence 0: the head of word 1 is itself"),
+        ([word(1, "a", 0), word(2, "b", 3), word(3, "c", 2)], "line 2, sentence 0: the heads of the words 2, 3 go in a circle"),
+        (
+            [word(1, "a", 0), "", "# x", word(1, "b", 2), word(2, "c", 1)],
+            "<bytes>, line 4, sentence 1: the heads of the words 1, 2",
+        ),
     ],
 )
 def test_bad_files_name_the_line(lines, message):

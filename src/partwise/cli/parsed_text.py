@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from partwise.cli.common import Refusal
 from partwise.cli.tasks import percent
 
 
@@ -85,3 +87,25 @@ def as_table(found: dict[str, Any]) -> str:
     lines.append(f"{'relations':24}{percent(found['label_accuracy']):>12}")
     lines.append(f"{'sentences all right':24}{percent(found['complete']):>12}")
     return "\n".join(lines)
+
+
+def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+    """What it is; with `top`, the strongest attachments and what speaks for relations; a heat map of attachments."""
+    from partwise import parser_inspection
+
+    about = parser_inspection.summary(parser)
+    try:
+        found = None if top is None else parser_inspection.strongest(parser, top)
+        arcs = None if picture is None else parser_inspection.attachments(parser)
+    except ValueError as error:
+        raise Refusal(str(error)) from None
+    text = parser_inspection.as_text(about, found)
+    if arcs is not None and picture is not None:
+        from partwise.cli.inspect_pictures import draw_attachments
+
+        draw_attachments(picture, arcs)
+    if found is not None:
+        plain = {name: [one._asdict() for one in found[name]] for name in ("for", "against")}
+        about["attachments"] = plain
+        about["relations_by_tags"] = {name: [one._asdict() for one in some] for name, some in found["relations"].items()}
+    return about, text

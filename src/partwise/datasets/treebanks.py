@@ -119,8 +119,8 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
     Raises
     ------
     ValueError
-        Naming the file and the line: wrong number of cells, words out of order, a head that is no number or no word of the
-        sentence, a word that is its own head, heads in a circle.
+        Naming the file, the line and the sentence (from 0): wrong number of cells, words out of order, a head that is no number
+        or no word of the sentence, a word that is its own head, heads in a circle.
     """
     with open_bytes(source) as (stream, name):
         data = to_utf8(read_bytes(stream, -1, name), encoding, name)
@@ -138,7 +138,7 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
     for number, line in enumerate([*lines, ""]):
         if not line.strip():
             if words:
-                check_sentence(heads[-len(words) :], at[-len(words) :], name)
+                check_sentence(heads[-len(words) :], at[-len(words) :], name, len(sentences))
                 sentences.append(words)
                 words = []
                 if first is not None and len(sentences) >= first:
@@ -147,17 +147,15 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
             continue
         if line.startswith("#"):
             continue
-        cells = line.split("\t")
+        cells, place = line.split("\t"), f"{name}, line {number + 1}, sentence {len(sentences)}"
         if len(cells) != CELLS:
-            raise ValueError(
-                f"{name}, line {number + 1}: expected {CELLS} cells with tabs between them, got {len(cells)}: {line[:60]!r}."
-            )
+            raise ValueError(f"{place}: expected {CELLS} cells with tabs between them, got {len(cells)}: {line[:60]!r}.")
         if NOT_A_WORD.fullmatch(cells[0]):
             continue
         if cells[0] != str(len(words) + 1):
-            raise ValueError(f"{name}, line {number + 1}: expected word number {len(words) + 1}, got {cells[0]!r}.")
+            raise ValueError(f"{place}: expected word number {len(words) + 1}, got {cells[0]!r}.")
         words.append(tuple(cells[1:HEAD]))
-        heads.append(read_head(cells[HEAD], f"{name}, line {number + 1}"))
+        heads.append(read_head(cells[HEAD], place))
         relations.append(cells[RELATION])
         at.append(number)
     if not sentences:
@@ -182,23 +180,25 @@ def read_head(cell: str, place: str) -> int:
     if cell == UNKNOWN:
         return -1
     if not (cell.isascii() and cell.isdigit() and len(cell) < 10):
-        raise ValueError(f"{place}: the head must be a number, 0 for the root, or '_' if it is not known. Got {cell!r}.")
+        raise ValueError(f"{place}: the head must be one number, 0 for the root, or '_' if it is not known. Got {cell!r}.")
     return int(cell)
 
 
-def check_sentence(heads: Sequence[int], at: Sequence[int], name: str) -> None:
-    """Raise, naming the line, if a head is no other word of the sentence, if there is no root, or if heads go in a circle."""
+def check_sentence(heads: Sequence[int], at: Sequence[int], name: str, sentence: int) -> None:
+    """Raise, naming line and sentence, if a head is no other word of it, if there is no root, or if heads go in a circle."""
     from partwise.structures.tree_packing import cycle
+
+    def place(m: int) -> str:
+        return f"{name}, line {at[m - 1] + 1}, sentence {sentence}"
 
     n = len(heads)
     for m, h in enumerate(heads, 1):
         if h > n or h == m:
             why = "is itself" if h == m else f"is word {h}, but the sentence has {n}"
-            raise ValueError(f"{name}, line {at[m - 1] + 1}: the head of word {m} {why}.")
+            raise ValueError(f"{place(m)}: the head of word {m} {why}.")
     circle = cycle(np.array(heads, np.int64))
     if circle:
-        first = min(circle)
         listed = ", ".join(map(str, sorted(circle)))
-        raise ValueError(f"{name}, line {at[first - 1] + 1}: the heads of the words {listed} go in a circle: that is no tree.")
+        raise ValueError(f"{place(min(circle))}: the heads of the words {listed} go in a circle: that is no tree.")
     if 0 not in heads and -1 not in heads:
-        raise ValueError(f"{name}, line {at[0] + 1}: no word of this sentence has the root, 0, for its head.")
+        raise ValueError(f"{place(1)}: no word of this sentence has the root, 0, for its head.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -66,6 +66,11 @@ class Split(NamedTuple):
 
 def make_split(train: Any, test: Any, templates: str) -> Split:
     """Encode both parts by templates whose vocabulary is learnt from the first."""
+    return make_splits(train, [test], templates)[0]
+
+
+def make_splits(train: Any, tests: Sequence[Any], templates: str) -> list[Split]:
+    """The same for several test parts (a held-out one and that of the end, say) of one training part."""
     import numpy as np
 
     from partwise.features.encoder import TemplateEncoder
@@ -76,8 +81,8 @@ def make_split(train: Any, test: Any, templates: str) -> Split:
     used, gold = np.unique(train.codes[-1], return_inverse=True)
     labels = [train.cells[-1][k] for k in used]
     problem = chain_problem(rows, np.diff(train.starts), gold.astype(np.int32), len(labels))
-    unlabelled = chain_problem(encoder.transform(test), np.diff(test.starts), None, len(labels))
-    return Split(problem, unlabelled, test, labels)
+    unlabelled = [chain_problem(encoder.transform(test), np.diff(test.starts), None, len(labels)) for test in tests]
+    return [Split(problem, packed, test, labels) for packed, test in zip(unlabelled, tests, strict=True)]
 
 
 @functools.lru_cache(maxsize=1)
@@ -155,7 +160,7 @@ def make_solver(name: str, loss: str, T: Any, average: bool = True) -> Any:
     return inside if loss == "hinge" else CCCP(inside, epochs=T)
 
 
-def train(problem: Any, loss: str, solver: Any, C: float, epochs: int, seed: int = 0, tol: float = 0.0, callbacks=()) -> Any:
+def train(problem: Any, loss: Any, solver: Any, C: float, epochs: int, seed: int = 0, tol: float = 0.0, callbacks=()) -> Any:
     """`solve` for experiments: so many epochs, or until the tolerance; a run that was interrupted is none."""
     from partwise.solvers import solve
 

@@ -18,12 +18,14 @@ and Heyman 1985): word k, whose arcs from those that are left weigh S_k together
     S_k = sum_{h < k} A[h, k],    log Z += log S_k,    A[h, m] += A[h, k] A[k, m] / S_k    for h, m < k.
 
 All numbers are sums of products of weights of arcs: each is right to the last digits, however large or small. Marginals are
-p(h -> m) = A[h, m] d log Z / d A[h, m], by the same steps backwards. O(n^3) time, O(n^2) memory. Each column of A is scaled by
-its maximum, since every word has one head; should numbers leave the range of floats even so, it is done again with
-logarithms, which takes some twenty times as long.
+p(h -> m) = A[h, m] d log Z / d A[h, m], by the same steps backwards. O(n^3) time, O(n^2) memory. The arcs into a word are scaled
+by their maximum, since every word has one head; should numbers leave the range of floats even so, it is done again with
+logarithms, which takes some twenty times as long. Rows are words and padded to whole vectors, so that all inner loops run along
+rows and leave no remainder.
 
-**Single root**. For the best tree, all arcs from the root are made worse by so much that no gain elsewhere is worth a second
-one. In the sum they are made infinitely light: then S_k has no share of them while other words are left, and only the last word
+**Single root**. A node takes an arc from the root only if there is no other into it, so that only the node that all words have
+been contracted into does: trees are compared by the number of words below the root, and by their scores only if that is equal.
+In the sum such arcs are made infinitely light: then S_k has no share of them while other words are left, and only the last word
 takes one. Neither costs time.
 
 References
@@ -40,21 +42,10 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.compilation import helper
-from partwise.numerics import exp, larger
+from partwise.numerics import copy, exp, fill, larger, smaller
 
 UNSEEN, ON_PATH, SETTLED = 0, 1, 2
 TINY, HUGE = 1e-270, 1e270  # beyond, numbers are on their way out of the range of floats
-
-
-@helper
-def penalty_of_root(scores, n):
-    """What to take off arcs from the root so that no tree with two of them is the best, nor weighs anything."""
-    low, high = np.inf, -np.inf
-    for m in range(n):
-        for h in range(n + 1):
-            if scores[m, h] > -np.inf:
-                low, high = min(low, float(scores[m, h])), max(high, float(scores[m, h]))
-    return 0.0 if high == -np.inf else 40.0 + n * (high - low)
 
 
 @helper
@@ -62,19 +53,20 @@ def best_tree(scores, n, single_root, heads):
     """Write the heads of a best tree, heads[m - 1], and return its score; -inf if there is no tree."""
     rows = np.empty((n, n + 1))  # arcs into each node that is left, by original head
     enters = np.empty((n, n + 1), np.int32)  # at which word such an arc enters
-    penalty = penalty_of_root(scores, n) if single_root else 0.0
     for m in range(n):
-        for h in range(n + 1):
-            rows[m, h] = scores[m, h]
-            enters[m, h] = m
-        rows[m, 0] -= penalty
+        copy(scores[m, : n + 1], rows[m])
+        fill(enters[m], m)
         rows[m, m + 1] = -np.inf
-    of_word = np.arange(n)  # the row of the node that a word is in
-    status = np.zeros(n, np.int8)
-    node = np.arange(n)  # the node that a row stands for; contracted ones are numbered from n
-    parent, head, word = np.full(2 * n, -1, np.int32), np.empty(2 * n, np.int32), np.empty(2 * n, np.int32)
+    by_row = np.empty((4, n + 1), np.int64)
+    of_word, status, path = by_row[0], by_row[1], by_row[2]  # of_word: the row of the node that a word is in
+    node = by_row[3]  # the node that a row stands for; contracted ones are numbered from n
+    by_node = np.empty((3, 2 * n), np.int32)
+    parent, head, word = by_node[0], by_node[1], by_node[2]
+    fill(parent, -1)
+    for k in range(n):
+        of_word[k], node[k], status[k] = k, k, UNSEEN
     score = np.empty(n)  # of the arc that a row has chosen
-    path, n_nodes = np.empty(n + 1, np.int64), n
+    n_nodes, first = n, 1 if single_root else 0
     for start in range(n):
         r = of_word[start]
         if status[r] == SETTLED:
@@ -83,13 +75,16 @@ def best_tree(scores, n, single_root, heads):
         while True:
             r = path[length - 1]
             row, top = rows[r], -np.inf
-            for h in range(n + 1):
+            for h in range(first, n + 1):
                 top = larger(top, row[h])
-            if top == -np.inf:
+            if top > -np.inf:
+                h = first
+                while row[h] != top:
+                    h += 1
+            elif row[0] > -np.inf:
+                h, top = 0, row[0]
+            else:
                 return -np.inf
-            h = 0
-            while row[h] != top:
-                h += 1
             head[node[r]], word[node[r]], score[r] = h, enters[r, h], top
             if h == 0 or status[of_word[h - 1]] == SETTLED:
                 break
@@ -99,17 +94,17 @@ def best_tree(scores, n, single_root, heads):
                 length += 1
                 continue
             # a cycle, from p to the end of the path: it becomes one node, in the row of p
-            merged = rows[p]
+            merged, into, gain = rows[p], enters[p], score[p]
             for k in range(n + 1):
-                merged[k] -= score[p]
+                merged[k] -= gain
             while path[length - 1] != p:
                 length -= 1
                 c = path[length]
                 parent[node[c]] = n_nodes
+                member, at, gain = rows[c], enters[c], score[c]
                 for k in range(n + 1):
-                    value = rows[c, k] - score[c]
-                    if value > merged[k]:
-                        merged[k], enters[p, k] = value, enters[c, k]
+                    if member[k] - gain > merged[k]:
+                        merged[k], into[k] = member[k] - gain, at[k]
                 for k in range(n):
                     if of_word[k] == c:
                         of_word[k] = p
@@ -147,68 +142,89 @@ def sum_over_trees(scores, n, single_root, marginals):
 
 
 @helper
+def whole_vectors(k):
+    """k rounded up to whole vectors of 64 bytes."""
+    return (k + 7) // 8 * 8
+
+
+@helper
 def eliminate(scores, n, single_root, marginals):
     """`sum_over_trees` with floats; the second answer says whether their range was enough."""
-    N = n + 1
-    A, first = np.zeros((N, N)), np.zeros((N, N))  # [head, word]
-    log_z = 0.0
+    N, width, log_z = n + 1, whole_vectors(n + 1), 0.0
+    A, given = np.zeros((N, width)), np.empty((N, width))  # [word, head]
     for m in range(1, N):
-        row, top = scores[m - 1], -np.inf
+        row, own, top = scores[m - 1], given[m], -np.inf
         for h in range(N):
-            top = top if h == m else max(top, float(row[h]))
+            own[h] = row[h]
+        own[m] = -np.inf
+        for h in range(N):
+            top = larger(top, own[h])
         if top == -np.inf:
             marginals[:n, :N] = 0.0
             return -np.inf, True
         log_z += top
         for h in range(N):
-            first[h, m] = 0.0 if h == m else exp(row[h] - top)
-            A[h, m] = first[h, m]
-    total = np.empty(N)  # S_k
+            own[h] = exp(own[h] - top)
+        copy(own[:N], A[m])
+    total, shares = np.empty(N), np.zeros((N, width))  # S_k, A[h, k] / S_k; zero beyond h < k
     for k in range(n, 0, -1):
-        s = 0.0
+        last, share, s = A[k], shares[k], 0.0
         for h in range(1 if single_root and k > 1 else 0, k):
-            s += A[h, k]
+            s += last[h]
         if not TINY < s < HUGE:
             return 0.0, False
         total[k] = s
         log_z += np.log(s)
-        last = A[k]
         for h in range(k):
-            c, row = A[h, k] / s, A[h]
+            share[h] = last[h] / s
+        for m in range(1, k):
+            c, row = A[m, k], A[m]
             if c > 0.0:
-                for m in range(1, k):
-                    row[m] += c * last[m]
-    G = np.zeros((N, N))  # d log Z / d A, of the arcs between words that are back
-    onto = np.empty(N)
+                for h in range(whole_vectors(k)):
+                    row[h] += c * share[h]
+    G, onto = (
+        np.zeros((N, width)),
+        np.empty(width),
+    )  # d log Z / d A, of the arcs between words that are back, and d log Z / d share
     for k in range(1, N):
-        s, last, mean = total[k], A[k], 0.0
-        for m in range(k):
-            onto[m] = 0.0
-        for h in range(k):
-            row, c, q = G[h], A[h, k] / s, 0.0
-            row[h] = 0.0
-            for m in range(1, k):
-                q += row[m] * last[m]
-                onto[m] += c * row[m]
-            row[k] = q / s
+        share, s, mean = shares[k], total[k], 0.0
+        fill(onto, 0.0)
+        for m in range(1, k):
+            row, c, q = G[m], A[m, k], 0.0
+            for h in range(whole_vectors(k)):
+                q += row[h] * share[h]
+                onto[h] += c * row[h]
+            row[k] = q
             mean += c * q
-            if not abs(row[k]) < HUGE:
+            if not abs(q) < HUGE:
                 return 0.0, False
-        mean /= s
         if not abs(mean) < HUGE:
             return 0.0, False
-        for h in range(1 if single_root and k > 1 else 0, k):
-            G[h, k] += 1.0 / s - mean
         back = G[k]
-        for m in range(1, k):
-            back[m] = onto[m]
+        for h in range(k):
+            back[h] = (1.0 - mean + onto[h]) / s
+        if single_root and k > 1:
+            back[0] = onto[0] / s
     for m in range(1, N):
+        weight, slope, out, low, high = given[m], G[m], marginals[m - 1], 0.0, 0.0
         for h in range(N):
-            value = first[h, m] * G[h, m] if h != m else 0.0
-            if value < -1e-6 or value > 1.0 + 1e-6:
-                return 0.0, False
-            marginals[m - 1, h] = min(max(value, 0.0), 1.0)
+            value = weight[h] * slope[h]
+            low, high = smaller(low, value), larger(high, value)
+            out[h] = min(max(value, 0.0), 1.0)
+        if low < -1e-6 or high > 1.0 + 1e-6:
+            return 0.0, False
     return log_z, True
+
+
+@helper
+def penalty_of_root(scores, n):
+    """What to take off arcs from the root so that trees with two of them weigh nothing."""
+    low, high = np.inf, -np.inf
+    for m in range(n):
+        for h in range(n + 1):
+            if scores[m, h] > -np.inf:
+                low, high = min(low, float(scores[m, h])), max(high, float(scores[m, h]))
+    return 0.0 if high == -np.inf else 40.0 + n * (high - low)
 
 
 @helper

@@ -22,7 +22,7 @@ from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import entry, helper
 from partwise.features.rows import add_label, add_row, emit
-from partwise.numerics import exp, fill
+from partwise.numerics import copy, exp, fill
 from partwise.structures.projective_trees import best_projective_tree, sum_over_projective_trees
 from partwise.structures.spanning_trees import best_tree, sum_over_trees
 from partwise.structures.tree_packing import (  # noqa: F401 - one place to import trees from
@@ -143,8 +143,11 @@ def truth(problem, i, y):
 @kernels.best.implements(TreeProblem)
 def best(problem, i, theta, y):
     L, n = problem.n_labels, length(problem, i)
-    scores, labels = np.empty((n, n + 1)), np.empty((n, n + 1), np.int32)
+    scores, labels = np.empty((n, n + 1)), np.empty((n if L > 1 else 0, n + 1), np.int32)
     for m in range(n):
+        if L == 1:
+            copy(row(theta, m, n + 1), scores[m])
+            continue
         for h in range(n + 1):
             values, k = row(theta, m * (n + 1) + h, L), 0
             for label in range(1, L):
@@ -155,7 +158,7 @@ def best(problem, i, theta, y):
         value = best_projective_tree(scores, n, problem.single_root, y)
     else:
         value = best_tree(scores, n, problem.single_root, y)
-    if value > -np.inf:
+    if value > -np.inf and L > 1:
         for m in range(n):
             y[m] = y[m] * L + labels[m, y[m]]
     return value
@@ -221,27 +224,34 @@ def exclude(theta, trees, parents, node, first, n, L):
 def expected(problem, i, theta, parts):
     L, n = problem.n_labels, length(problem, i)
     scores, marginals = np.empty((n, n + 1)), np.empty((n, n + 1))
-    for arc in range(n * (n + 1)):
-        values, top, total = row(theta, arc, L), -np.inf, 0.0
-        for label in range(L):
-            top = max(top, float(values[label]))
-        if top > -np.inf and L > 1:
+    for m in range(n):
+        if L == 1:
+            copy(row(theta, m, n + 1), scores[m])
+            continue
+        for h in range(n + 1):
+            values, top, total = row(theta, m * (n + 1) + h, L), -np.inf, 0.0
             for label in range(L):
-                total += exp(values[label] - top)
-            top += np.log(total)
-        scores[arc // (n + 1), arc % (n + 1)] = top
+                top = max(top, float(values[label]))
+            if top > -np.inf:
+                for label in range(L):
+                    total += exp(values[label] - top)
+                top += np.log(total)
+            scores[m, h] = top
     if problem.projective:
         log_z = sum_over_projective_trees(scores, n, problem.single_root, marginals)
     else:
         log_z = sum_over_trees(scores, n, problem.single_root, marginals)
-    for arc in range(n * (n + 1)):
-        p, total = marginals[arc // (n + 1), arc % (n + 1)], scores[arc // (n + 1), arc % (n + 1)]
-        values, out = row(theta, arc, L), row(parts, arc, L)
-        if p > 0.0 and log_z > -np.inf:
-            for label in range(L):
-                out[label] = p * exp(values[label] - total)
-        else:
-            fill(out, 0.0)
+    for m in range(n):
+        if L == 1 and log_z > -np.inf:
+            copy(marginals[m], row(parts, m, n + 1))
+            continue
+        for h in range(n + 1):
+            values, out = row(theta, m * (n + 1) + h, L), row(parts, m * (n + 1) + h, L)
+            if marginals[m, h] > 0.0 and log_z > -np.inf:
+                for label in range(L):
+                    out[label] = marginals[m, h] * exp(values[label] - scores[m, h])
+            else:
+                fill(out, 0.0)
     return log_z
 
 

@@ -1,0 +1,101 @@
+"""What the experiments of Martins et al. (2010) share: entities and trees, read and packed; a score for a part of the data.
+
+The paper has CoNLL-2003 English entities, and Arabic, Danish and English trees of CoNLL-X and CoNLL-2008. Here are the corpora
+that can be had: CoNLL-2002 Spanish and Dutch and WNUT-17 for entities; UD English-EWT, Danish (DDT, CoNLL-X), Basque
+(CoNLL-2007), UD Greek and UD Turkish for trees. Features of entities are the template set ``ner`` (words, forms, affixes; no
+gazetteers), those of arcs the first-order set. Scores are F1 of whole entities, and UAS without punctuation.
+
+C is that of the paper, 1 / (lambda m). Everything is chosen on the held-out part; Basque has none, so every tenth training
+sentence is held out.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ENTITIES = {
+    "spanish": tuple(f"conll2002/esp.{part}.txt.gz" for part in ("train", "testa", "testb")),
+    "dutch": tuple(f"conll2002/ned.{part}.txt.gz" for part in ("train", "testa", "testb")),
+    "wnut17": tuple(f"wnut17/{part}.txt.gz" for part in ("train", "dev", "test")),
+}
+TREES = {
+    "english": tuple(f"ud_english_ewt/en_ewt-ud-{part}.conllu.gz" for part in ("train", "dev", "test")),
+    "danish": tuple(f"ddt_conllx/danish_ddt_{part}.conll.gz" for part in ("train", "dev", "test")),
+    "basque": ("conll2007/eus.train.conll.gz", "conll2007/eus.test.conll.gz"),
+    "greek": tuple(f"ud_greek_gdt/el_gdt-ud-{part}.conllu.gz" for part in ("train", "dev", "test")),
+    "turkish": tuple(f"ud_turkish_imst/tr_imst-ud-{part}.conllu.gz" for part in ("train", "dev", "test")),
+}
+ENCODINGS = {"basque": "iso-8859-1"}
+HELD_OUT = 10  # one sentence of so many, where there is no held-out part
+
+
+def files_of(*corpora: str) -> tuple[str, ...]:
+    """Below the data folder."""
+    return tuple(file for corpus in corpora for file in (ENTITIES | TREES)[corpus])
+
+
+class Parts(NamedTuple):
+    """A training problem, and how good weights are on the other parts."""
+
+    train: Any
+    dev: Callable[[Any], float]  #: per cent
+    test: Callable[[Any], float]
+
+
+@functools.lru_cache(maxsize=1)
+def read_parts(data: Path, corpus: str, sentences: int | None = None, bits: int = 22) -> Parts:
+    """A corpus; at most so many sentences of each part. `bits`: there are 2^bits features of arcs."""
+    return read_entities(data, corpus, sentences) if corpus in ENTITIES else read_trees(data, corpus, sentences, bits)
+
+
+def read_entities(data: Path, corpus: str, sentences: int | None) -> Parts:
+    """Words and entities; parts of speech, where there are any, are not looked at."""
+    import numpy as np
+
+    from partwise.experiments.tagging import make_splits
+    from partwise.features.columns import read_columns
+
+    separator, columns = ("\t", (0, 1)) if corpus == "wnut17" else (" ", (0, 2))
+    parts = [read_columns(data / file, separator, usecols=columns) for file in ENTITIES[corpus]]
+    if sentences is not None:
+        parts = [part.take(np.arange(min(sentences, len(part)))) for part in parts]
+    dev, test = make_splits(parts[0], parts[1:], "ner")
+    return Parts(dev.train, lambda w: dev.scores(w)["f1"], lambda w: test.scores(w)["f1"])
+
+
+def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Parts:
+    """Arcs with hashed features; single-rooted if all training trees are."""
+    import numpy as np
+
+    from partwise.datasets.treebanks import COLUMNS, read_treebank
+    from partwise.estimators.parser import one_root
+    from partwise.estimators.tree_data import read_sentences
+    from partwise.features.arcs import arc_rows
+    from partwise.metrics import attachment_scores
+    from partwise.objective import best_outputs
+    from partwise.structures.tree import tree_problem
+
+    parts = []
+    for file in TREES[corpus]:
+        treebank = read_treebank(data / file, ENCODINGS.get(corpus, "utf-8"), sentences)
+        parts.append((read_sentences(treebank, None, None), treebank.is_punctuation()))
+    if len(parts) == 2:
+        given, punctuation = parts[0]
+        held = np.arange(len(given.lengths)) % HELD_OUT == HELD_OUT - 1
+        of_word = np.repeat(held, given.lengths)
+        kept = (given.take(np.flatnonzero(~held)), punctuation[~of_word])
+        parts = [kept, (given.take(np.flatnonzero(held)), punctuation[of_word]), parts[1]]
+    single_root = bool(one_root(parts[0][0]).all())
+
+    def pack(given: Any, labelled: bool) -> Any:
+        rows = arc_rows(given.words, COLUMNS, bits=bits)
+        return tree_problem(rows, given.lengths, given.heads if labelled else None, single_root=single_root)
+
+    def judge(given: Any, punctuation: Any) -> Callable[[Any], float]:
+        problem = pack(given, labelled=False)
+        return lambda w: 100 * attachment_scores(given.heads, best_outputs(problem, w)[0], ignore=punctuation).uas
+
+    return Parts(pack(parts[0][0], labelled=True), judge(*parts[1]), judge(*parts[2]))
