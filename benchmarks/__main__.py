@@ -23,6 +23,10 @@ NAMES = (
     "multiclass",
     "nonconvex",
     "qp",
+    "trees",
+    "potts",
+    "alignment",
+    "folding",
     "brown",
     "suspects",
 )

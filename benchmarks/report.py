@@ -205,7 +205,17 @@ def curve_table(report: Report) -> Any:
 
 def machine() -> dict[str, Any]:
     """What the figures depend on."""
-    packages = ("numpy", "numba", "python-crfsuite", "sklearn-crfsuite", "scikit-learn", "chaine", "vowpalwabbit", "nltk")
+    packages = (
+        "numpy",
+        "numba",
+        "python-crfsuite",
+        "sklearn-crfsuite",
+        "scikit-learn",
+        "chaine",
+        "vowpalwabbit",
+        "nltk",
+        "ufal.chu_liu_edmonds",
+    )
     versions = {}
     for package in packages:
         try:

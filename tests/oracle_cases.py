@@ -7,7 +7,9 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.structures import chain_problem, multiclass_problem, tree_problem
+from partwise.features.pairs import pair_tables
+from partwise.structures import alignment_problem, chain_problem, folding_problem, multiclass_problem, tree_problem
+from partwise.structures.grammar import grammar_problem, make_grammar
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
 
@@ -80,6 +82,81 @@ def tree_cases(draw):
         projective=draw(st.booleans()),
         single_root=draw(st.booleans()),
     )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+def random_tree(rng, grammar, n, tags):
+    """One of the trees that a sentence may have, or None."""
+    problem = grammar_problem(np.zeros((n * (n + 1) // 2, 1)), [n], grammar, None, tags)
+    everything = list(kernels.outputs(problem, 0))
+    return everything[rng.integers(len(everything))] if everything else None
+
+
+@st.composite
+def grammar_cases(draw):
+    """Sentences of up to four words under a random grammar, with random weights (problem, w): known tags, or none."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    S, lengths = draw(st.integers(1, 3)), draw(st.lists(st.integers(0, 4), min_size=2, max_size=2))
+    triples = np.array([(a, b, c) for a in range(S) for b in range(S) for c in range(S)])
+    rules = triples[rng.permutation(len(triples))[: rng.integers(1, min(7, len(triples)) + 1)]]
+    grammar = make_grammar(S, rules, rng.integers(-1, 2, S), np.flatnonzero(rng.random(S) < 0.7))
+    tags = np.where(rng.random(4) < 0.3, rng.integers(0, 2, 4), -1)
+    trees = [random_tree(rng, grammar, n, tags[:n]) for n in lengths]
+    lengths = [0 if tree is None else n for n, tree in zip(lengths, trees, strict=True)]
+    trees = [np.zeros(0, np.int32) if tree is None else tree for tree in trees]
+    x = random_rows(rng, sum(n * (n + 1) // 2 for n in lengths), 4, draw(st.sampled_from(["dense", "sparse", "binary"])))
+    problem = grammar_problem(x, lengths, grammar, trees, np.concatenate([tags[:n] for n in lengths]))
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def alignment_cases(draw):
+    """Pairs with random weights (problem, w): global or local, rows of features or tables, forbidden parts."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    lengths = np.array(draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=2, max_size=2)))
+    partners = [-np.ones(n, int) for n, _ in lengths]
+    for own, (n, m) in zip(partners, lengths, strict=True):
+        size = rng.integers(min(n, m) + 1)
+        own[np.sort(rng.permutation(n)[:size])] = np.sort(rng.permutation(m)[:size])
+    parts = int((lengths[:, 0] * lengths[:, 1] + 4 * lengths.sum(1)).sum())
+    if draw(st.booleans()):
+        first, second = (
+            (rng.integers(0, 3, k.sum()), np.concatenate([[0], np.cumsum(k)])) for k in (lengths[:, 0], lengths[:, 1])
+        )
+        x = pair_tables(first, second, "abc", ("a.letter|b.letter", "a.p[1]|b.p[1]", "g.letter[-1]", "g"),
+                        {"p": {"a": "1", "b": 2}}, draw(st.booleans()))  # fmt: skip
+    else:
+        x = random_rows(rng, parts, 4, "dense")
+    problem = alignment_problem(
+        x,
+        lengths,
+        np.concatenate(partners),
+        counts=rng.random(int(lengths[:, 0].sum())) < 0.7 if draw(st.booleans()) else None,
+        precision_weight=draw(st.sampled_from([0.0, 0.3, 1.0])),
+        cost_scale=draw(st.sampled_from(["pairs", 10.0])),
+        allowed=rng.random(parts) < 0.85 if draw(st.booleans()) else None,
+        local=draw(st.booleans()),
+    )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+def random_structure(rng, sequence, pairs=("AU", "CG", "GU"), max_loop=30):
+    """One of the structures that a sequence may have."""
+    problem = folding_problem([sequence], pairs=pairs, max_loop=max_loop)
+    everything = list(kernels.outputs(problem, 0))
+    return everything[rng.integers(len(everything))]
+
+
+@st.composite
+def folding_cases(draw):
+    """RNA sequences with random weights (problem, w): any pairs or canonical ones, unknown bases, loops of few bases."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    pairs = draw(st.sampled_from([None, ("AU", "CG", "GU")]))
+    lengths = (draw(st.integers(0, 11 if pairs is None else 14)), draw(st.integers(0, 7)))
+    sequences = ["".join(rng.choice(list("ACGUN"), n, p=[0.24] * 4 + [0.04])) for n in lengths]
+    max_loop = draw(st.sampled_from([30, 4, 2, 1, 0]))
+    structures = [random_structure(rng, sequence, pairs, max_loop) for sequence in sequences]
+    problem = folding_problem(sequences, structures, missed=0.7, wrong=rng.random(2), pairs=pairs, max_loop=max_loop)
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 
 

@@ -6,8 +6,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import partwise
 from partwise.datasets import chunking_attributes
 from partwise.features.columns import read_columns
 from partwise.features.encoder import TemplateEncoder
@@ -20,9 +22,12 @@ sys.path.insert(0, str(ROOT))
 from benchmarks.contenders import CHUNKERS, Contender  # noqa: E402
 from benchmarks.datasets import SPANS, TOY  # noqa: E402
 from benchmarks.peers import attributes  # noqa: E402
+from benchmarks.potts import one as potts_grid  # noqa: E402
 from benchmarks.processes import measure, python  # noqa: E402
 from benchmarks.race import Options, race  # noqa: E402
 from benchmarks.report import Curve, Report, Row  # noqa: E402
+from benchmarks.trees import by_inverse, our_marginals, verdict  # noqa: E402
+from benchmarks.trees import sentences as arc_scores  # noqa: E402
 
 # A tool that learns the most frequent label of each word, in a few lines; `fail` makes it fail.
 TOOL = """
@@ -184,3 +189,17 @@ def test_time_without_start_up_is_not_made_up_from_noise():
     assert above_start([3.0, 3.2, 3.1], [1.0, 1.1, 1.0]) == pytest.approx(2.1)
     assert above_start([0.95, 0.96, 1.0], [0.9, 1.0, 1.1]) is None
     assert above_start([3.0], [1.0]) is None
+
+
+def test_trees_are_judged_alike():
+    scores = arc_scores(3, 1.0)
+    with partwise.interpret():
+        ours = our_marginals(scores)
+    np.testing.assert_allclose(by_inverse(scores), ours, atol=1e-9)
+    assert float(verdict(ours)) < 1e-12 and verdict(ours / 0.5) == "1e+00" and verdict(ours * np.nan) == "not finite"
+
+
+def test_potts_grids():
+    with partwise.interpret():
+        found = potts_grid(0, 1.0, 1, side=3)
+    assert found["above"] >= -1e-9 and found["gap"] < 1e-6 and found["is near"] and found["whole proven"] and found["agree"]

@@ -19,7 +19,8 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from partwise.comparison import compare
     from partwise.compilation import cache_stats, interpret
-    from partwise.estimators import Classifier, DependencyParser, SequenceLabeler
+    from partwise.estimators import Aligner, Classifier, DependencyParser, GraphLabeler, Ranker, RnaFolder, SequenceLabeler
+    from partwise.factor_graphs import FactorGraph, graph_families, graph_problem
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
     from partwise.losses import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
@@ -29,9 +30,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "compare": "comparison",
+    "Aligner": "estimators",
     "Classifier": "estimators",
     "DependencyParser": "estimators",
+    "GraphLabeler": "estimators",
+    "Ranker": "estimators",
+    "RnaFolder": "estimators",
     "SequenceLabeler": "estimators",
+    "FactorGraph": "factor_graphs",
+    "graph_families": "factor_graphs",
+    "graph_problem": "factor_graphs",
     "ColumnFile": "features.columns",
     "Columns": "features.columns",
     "read_columns": "features.columns",
@@ -63,18 +71,23 @@ __all__ = [
     "CCCP",
     "LOSSES",
     "SOLVERS",
+    "Aligner",
     "ChainProblem",
     "Classifier",
     "ColumnFile",
     "Columns",
     "DependencyParser",
+    "FactorGraph",
     "Family",
+    "GraphLabeler",
     "ModelFileError",
     "MulticlassProblem",
     "Ramp",
+    "Ranker",
     "Record",
     "Rescaled",
     "RescaledRamp",
+    "RnaFolder",
     "SequenceLabeler",
     "SolveResult",
     "SoftRamp",
@@ -85,6 +98,8 @@ __all__ = [
     "cache_stats",
     "chain_problem",
     "compare",
+    "graph_families",
+    "graph_problem",
     "interpret",
     "load",
     "multiclass_problem",

@@ -42,8 +42,12 @@ LOSS_TAGS: dict[str, Any] = {
 
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
+    "Aligner": ("partwise.estimators.aligner.Aligner", "partwise.estimators.pair_aligner.PairAligner"),
     "Classifier": ("partwise.estimators.classifier.Classifier",),
     "DependencyParser": ("partwise.estimators.dependency.DependencyParser", "partwise.estimators.parser.TreeParser"),
+    "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
+    "Ranker": ("partwise.estimators.ranker.Ranker", "partwise.estimators.query_ranker.QueryRanker"),
+    "RnaFolder": ("partwise.estimators.rna.RnaFolder", "partwise.estimators.folder.Folder"),
     "SequenceLabeler": ("partwise.estimators.sequence.SequenceLabeler", "partwise.estimators.tagger.Tagger"),
 }
 NOT_SAVED = ("callbacks",)  # code

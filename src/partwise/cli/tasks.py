@@ -37,7 +37,11 @@ class Kind:
 
 
 KINDS = {
+    "Aligner": Kind("aligns", "partwise.cli.aligned_text"),
     "DependencyParser": Kind("parses", "partwise.cli.parsed_text"),
+    "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
+    "Ranker": Kind("ranks", "partwise.cli.ranked_text"),
+    "RnaFolder": Kind("folds RNA", "partwise.cli.folded_text"),
 }
 
 

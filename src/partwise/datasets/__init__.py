@@ -1,14 +1,24 @@
 """Data to learn from: readers for common formats, and generators that need no files."""
 
+from partwise.datasets.alignments import AlignedPairs, read_alignments
 from partwise.datasets.attributes import chunking_attributes
 from partwise.datasets.corpora import data_folder, load_conll2000, load_covtype, load_news20, load_ocr, load_usps
+from partwise.datasets.graphs import Graph, GraphSet, read_graphs, write_graphs
+from partwise.datasets.letor import RankingSet, load_ohsumed, read_letor
+from partwise.datasets.pictures import make_pictures
 from partwise.datasets.planted import Planted, plant_errors
+from partwise.datasets.rna import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
 from partwise.datasets.treebanks import Treebank, read_treebank
 
 __all__ = [
+    "AlignedPairs",
+    "Graph",
+    "GraphSet",
     "Planted",
+    "RankingSet",
+    "RnaSet",
     "Treebank",
     "chunking_attributes",
     "data_folder",
@@ -17,11 +27,20 @@ __all__ = [
     "load_covtype",
     "load_news20",
     "load_ocr",
+    "load_ohsumed",
     "load_usps",
     "make_digit_words",
+    "make_pictures",
     "make_sentences",
     "make_tagged_sequences",
     "plant_errors",
+    "read_alignments",
+    "read_dot_bracket",
+    "read_graphs",
+    "read_letor",
+    "read_rna",
     "read_treebank",
+    "write_dot_bracket",
+    "write_graphs",
     "write_sentences",
 ]

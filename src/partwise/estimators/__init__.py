@@ -6,12 +6,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from partwise.estimators.aligner import Aligner
     from partwise.estimators.classifier import Classifier
     from partwise.estimators.dependency import DependencyParser
+    from partwise.estimators.graphs import GraphLabeler
+    from partwise.estimators.ranker import Ranker
+    from partwise.estimators.rna import RnaFolder
     from partwise.estimators.sequence import SequenceLabeler
 
-__all__ = ["Classifier", "DependencyParser", "SequenceLabeler"]
-_HOME = {"Classifier": "classifier", "DependencyParser": "dependency", "SequenceLabeler": "sequence"}
+__all__ = ["Aligner", "Classifier", "DependencyParser", "GraphLabeler", "Ranker", "RnaFolder", "SequenceLabeler"]
+_HOME = {
+    "Aligner": "aligner",
+    "Classifier": "classifier",
+    "DependencyParser": "dependency",
+    "GraphLabeler": "graphs",
+    "Ranker": "ranker",
+    "RnaFolder": "rna",
+    "SequenceLabeler": "sequence",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -16,10 +16,16 @@ EXPERIMENTS = {
     "mancev-figure-4.1": "partwise.experiments.mancev_figure_4_1:Figure41",
     "mancev-figure-5.1": "partwise.experiments.mancev_figure_5_1:Figure51",
     "do-table-1": "partwise.experiments.do_table_1:Table1",
+    "do-figure-1": "partwise.experiments.do_figure_1:Figure1",
+    "do-table-3": "partwise.experiments.do_table_3:Table3",
+    "do-table-2": "partwise.experiments.do_table_2:Table2",
     "do-figure-2": "partwise.experiments.do_figure_2:Figure2",
     "balamurugan-table-3-4": "partwise.experiments.balamurugan_table_3_4:Table34",
     "balamurugan-table-5": "partwise.experiments.balamurugan_table_5:Table5",
     "balamurugan-figure-1": "partwise.experiments.balamurugan_figure_1:Figure1",
+    "martins-table-1": "partwise.experiments.martins_table_1:Table1",
+    "martins-figure-3": "partwise.experiments.martins_curves:Figure3",
+    "martins-figure-4": "partwise.experiments.martins_curves:Figure4",
     "joachims-n-vs-1-slack": "partwise.experiments.joachims_slack:NAgainstOneSlack",
 }
 

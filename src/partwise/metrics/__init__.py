@@ -5,17 +5,29 @@ have moved them (bootstrap intervals), and whether one model is better than anot
 
 Dependency trees: attachment scores, UAS and LAS (`attachment`).
 
+Alignments: recall, precision and F1 of aligned pairs (`alignment`).
+
+RNA structures: sensitivity and selectivity of base pairs (`base_pairs`).
+
+Nodes of graphs, pixels, multilabel: accuracy, F1 and intersection over union (`nodes`).
+
+Rankings of documents: NDCG and mean average precision (`retrieval`).
+
 Rankings, of suspects say: average precision, precision and recall among the first (`ranking`).
 
 Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
 Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) and are fast enough to run after every epoch.
 """
 
+from partwise.metrics.alignment import AlignmentScores, alignment_scores
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
+from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_pair_scores
 from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
+from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.metrics.ranking import average_precision, precision_at, recall_at
 from partwise.metrics.reporting import Report, report, report_coded
 from partwise.metrics.resampling import Comparison, Interval, bootstrap_intervals, compare
+from partwise.metrics.retrieval import mean_average_precision, ndcg, ndcg_by_query
 from partwise.metrics.scorers import (
     Scorer,
     sequence_accuracy_scorer,
@@ -28,17 +40,29 @@ from partwise.metrics.spanwise import SpanScores, span_f1, span_scores, span_sco
 from partwise.metrics.tokenwise import sequence_accuracy, token_accuracy
 
 __all__ = [
+    "AlignmentScores",
     "AttachmentScores",
+    "BasePairScores",
     "Comparison",
     "Interval",
+    "LabelScores",
+    "NodeScores",
     "Report",
     "Scorer",
     "SequenceCounts",
     "SpanScores",
+    "alignment_scores",
     "attachment_scores",
     "average_precision",
+    "base_pair_counts",
+    "base_pair_scores",
     "bootstrap_intervals",
     "compare",
+    "mean_average_precision",
+    "ndcg",
+    "ndcg_by_query",
+    "node_scores",
+    "node_scores_coded",
     "precision_at",
     "recall_at",
     "report",
