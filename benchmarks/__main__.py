@@ -27,6 +27,7 @@ NAMES = (
     "potts",
     "alignment",
     "folding",
+    "constituency",
     "brown",
     "suspects",
 )

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from partwise import kernels
 from partwise.features.pairs import pair_tables
-from partwise.structures import alignment_problem, chain_problem, folding_problem, multiclass_problem, tree_problem
+from partwise.structures import (
+    alignment_problem,
+    chain_problem,
+    folding_problem,
+    multiclass_problem,
+    pair_problem,
+    ranking_problem,
+    tree_problem,
+)
 from partwise.structures.grammar import grammar_problem, make_grammar
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
@@ -157,6 +165,31 @@ def folding_cases(draw):
     max_loop = draw(st.sampled_from([30, 4, 2, 1, 0]))
     structures = [random_structure(rng, sequence, pairs, max_loop) for sequence in sequences]
     problem = folding_problem(sequences, structures, missed=0.7, wrong=rng.random(2), pairs=pairs, max_loop=max_loop)
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def ranking_cases(draw):
+    """Queries with random weights (problem, w): no, one, several documents, nothing relevant, ties in any order or as given."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    lengths, k = draw(st.lists(st.integers(0, 5), min_size=2, max_size=2)), draw(st.integers(1, 4))
+    problem = ranking_problem(
+        random_rows(rng, sum(lengths), 4, draw(st.sampled_from(["dense", "sparse", "binary"]))),
+        lengths,
+        rng.integers(0, draw(st.integers(1, 4)), sum(lengths)),
+        k,
+        draw(st.sampled_from(["log", "reciprocal", "linear", (2.0, 2.0, 1.0, 0.5)])),
+        draw(st.sampled_from(["any", "first"])),
+    )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def pair_cases(draw):
+    """Pairs of documents with random weights (problem, w)."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows = random_rows(rng, 6, 4, draw(st.sampled_from(["dense", "sparse", "binary"])))
+    problem = pair_problem(rows, rng.integers(0, 6, 3), rng.integers(0, 6, 3))
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 
 

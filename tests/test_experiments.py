@@ -228,6 +228,10 @@ def corpora(tmp_path_factory):
     loops = ["".join("ACGU"[k // 4**m % 4] for m in range(3)) for k in range(16)]
     rows = [f"r{k}\t{('5s', 'srp', 'tRNA', '16s')[k % 4]}\t0\tGG{loop}CC\t((...))" for k, loop in enumerate(loops)]
     write("rna_archiveii/archiveii.tsv.gz", ["id\tfamily\tfold\tsequence\tstructure", *rows])
+    (folder / "ohsumed_letor").mkdir()
+    for k in range(1, 6):
+        ranked = [f"{d % 3} qid:{k}{q} 1:{d % 3 + rng.random()} 2:{rng.random()}" for q in range(2) for d in range(4)]
+        write(f"ohsumed_letor/S{k}.txt.gz", ranked)
     letters = np.arange(60) % 26
     pixels = rng.integers(0, 256, (26, 16), dtype=np.uint8)[letters]
     words = np.arange(60) // 6

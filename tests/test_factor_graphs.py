@@ -261,3 +261,4 @@ def test_kernels_know_what_was_not_proven():
         kernels.score(problem, 0, np.zeros(2), theta)
         y = np.zeros(3, np.int32)
         assert kernels.best(problem, 0, theta, y) == 2.0 and problem.status[0] == status
+        assert kernels.is_exact(problem) == exact

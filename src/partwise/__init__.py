@@ -19,7 +19,16 @@ __version__ = "0.1.0.dev0"
 if TYPE_CHECKING:
     from partwise.comparison import compare
     from partwise.compilation import cache_stats, interpret
-    from partwise.estimators import Aligner, Classifier, DependencyParser, GraphLabeler, Ranker, RnaFolder, SequenceLabeler
+    from partwise.estimators import (
+        Aligner,
+        Classifier,
+        ConstituencyParser,
+        DependencyParser,
+        GraphLabeler,
+        Ranker,
+        RnaFolder,
+        SequenceLabeler,
+    )
     from partwise.factor_graphs import FactorGraph, graph_families, graph_problem
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
@@ -32,6 +41,7 @@ _HOME = {
     "compare": "comparison",
     "Aligner": "estimators",
     "Classifier": "estimators",
+    "ConstituencyParser": "estimators",
     "DependencyParser": "estimators",
     "GraphLabeler": "estimators",
     "Ranker": "estimators",
@@ -76,6 +86,7 @@ __all__ = [
     "Classifier",
     "ColumnFile",
     "Columns",
+    "ConstituencyParser",
     "DependencyParser",
     "FactorGraph",
     "Family",

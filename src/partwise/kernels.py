@@ -110,6 +110,15 @@ def expected(problem, i, theta, parts):
 
 
 @kernel(default=True)
+def is_exact(problem):
+    """Whether `best` and `expected` always find what they promise; else bounds of solvers are only as good as what was found.
+
+    Called from Python only.
+    """
+    return True
+
+
+@kernel(default=True)
 def n_costs(problem, i):
     """How many outputs `best_at_costs` writes at most for example i."""
     return SEARCHED

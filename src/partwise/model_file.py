@@ -44,6 +44,10 @@ LOSS_TAGS: dict[str, Any] = {
 ESTIMATORS = {
     "Aligner": ("partwise.estimators.aligner.Aligner", "partwise.estimators.pair_aligner.PairAligner"),
     "Classifier": ("partwise.estimators.classifier.Classifier",),
+    "ConstituencyParser": (
+        "partwise.estimators.constituency.ConstituencyParser",
+        "partwise.estimators.constituents.BracketParser",
+    ),
     "DependencyParser": ("partwise.estimators.dependency.DependencyParser", "partwise.estimators.parser.TreeParser"),
     "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
     "Ranker": ("partwise.estimators.ranker.Ranker", "partwise.estimators.query_ranker.QueryRanker"),

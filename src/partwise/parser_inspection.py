@@ -34,7 +34,7 @@ def summary(parser: TreeParser) -> dict[str, Any]:
     parser._require_fitted()
     return {
         "columns": list(parser.columns_),
-        "templates": list(parser.templates or FIRST_ORDER),
+        "templates": [text for kind in parser._templates()[: parser.order] for text in kind],
         "features": 1 << parser.hash_bits,
         "hash_bits": parser.hash_bits,
         "weights": int(parser.weights_.size),
@@ -44,6 +44,7 @@ def summary(parser: TreeParser) -> dict[str, Any]:
         "dtype": str(parser.weights_.dtype),
         "projective": parser.projective,
         "single_root": bool(parser.single_root_),
+        "order": parser.order,
         "relations": parser.classes_.tolist(),
         "loss": get_loss(parser.loss).name,
         "C": parser.C,
@@ -141,7 +142,7 @@ def as_text(about: dict[str, Any], top: dict[str, Any] | None) -> str:
     rows = [
         ("trees", f"{trees}, {roots}"),
         ("columns", ", ".join(about["columns"])),
-        ("templates", f"{len(about['templates'])} of arcs"),
+        ("templates", f"{len(about['templates'])} of arcs" + (", siblings and grandparents" if about["order"] == 2 else "")),
         ("weights", f"{about['weights']:,}, {about['weights_not_zero']:,} of them not zero ({filled:.0f} %), {about['dtype']}"),
     ]
     if about["relations"]:

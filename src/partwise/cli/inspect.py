@@ -23,12 +23,19 @@ MOST_LABELS = 40  # in the summary
 @in_words
 def inspect(
     model: Annotated[Path, typer.Argument(help="Model file.")],
-    top: Annotated[int | None, option(WEIGHTS, "The n strongest features of each label, for and against.", min=1)] = None,
+    top: Annotated[
+        int | None,
+        option(
+            WEIGHTS, "The n strongest features of each label, for and against; of other models, what is strongest in them.", min=1
+        ),
+    ] = None,
     label: Annotated[str | None, option(WEIGHTS, "With --top: of this label only.")] = None,
     features: Annotated[str | None, option(WEIGHTS, "Features whose name this regular expression finds.")] = None,
     most: Annotated[int, option(WEIGHTS, "With --features: at most so many, those of largest weights.", min=1)] = 20,
     show_transitions: Annotated[bool, option(WEIGHTS, "Weights of a label after another.", "--transitions")] = False,
-    picture: Annotated[Path | None, option(WEIGHTS, "Draw the transitions, as PNG (or PDF, SVG).")] = None,
+    picture: Annotated[
+        Path | None, option(WEIGHTS, "Draw the transitions, or what another model has learnt, as PNG (or PDF, SVG).")
+    ] = None,
     explain_file: Annotated[str | None, option(WHY, "Column file that holds the token.", "--explain")] = None,
     line: Annotated[int | None, option(WHY, "The line of the token, from 1.", min=1)] = None,
     sentence: Annotated[int | None, option(WHY, "Its sentence, from 0, if not --line.", min=0)] = None,

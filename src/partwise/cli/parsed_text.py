@@ -43,18 +43,11 @@ def as_drawings(parser: Any, treebank: Any) -> str:
 
 def as_pictures(parser: Any, treebank: Any) -> str:
     """One SVG picture with all trees, one below the other."""
-    import re
-
+    from partwise.svg_pages import one_below_other
     from partwise.tree_pictures import as_svg
 
-    pictures = [as_svg(treebank.forms(i), t.heads, t.relations) for i, t in enumerate(parser.predict(treebank))]
-    top, widest, parts = 0, 0, []
-    for picture in pictures:
-        width, height = (int(re.search(rf'{name}="(\d+)"', picture)[1]) for name in ("width", "height"))  # type: ignore[index]
-        parts.append(picture.replace("<svg ", f'<svg y="{top}" ', 1))
-        top, widest = top + height, max(widest, width)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{widest}" height="{top}">\n'
-    return head + "".join(parts) + "</svg>\n"
+    trees = enumerate(parser.predict(treebank))
+    return one_below_other(as_svg(treebank.forms(i), tree.heads, tree.relations) for i, tree in trees)
 
 
 FORMS: dict[str, Callable[[Any, Any], str]] = {
@@ -76,7 +69,7 @@ def scores(parser: Any, treebank: Any) -> dict[str, Any]:
         "complete": given.complete,
     }
     found |= {"uas_no_punct": bare.uas, "las_no_punct": bare.las, "words": given.words, "sentences": given.sentences}
-    return found
+    return found | ({"proven": parser.proven_} if parser.order == 2 else {})
 
 
 def as_table(found: dict[str, Any]) -> str:
@@ -86,6 +79,8 @@ def as_table(found: dict[str, Any]) -> str:
         lines.append(f"{name:24}{percent(found[key]):>12}{percent(found[f'{key}_no_punct']):>16}")
     lines.append(f"{'relations':24}{percent(found['label_accuracy']):>12}")
     lines.append(f"{'sentences all right':24}{percent(found['complete']):>12}")
+    if "proven" in found:
+        lines.append(f"{'proven to be the best':24}{percent(found['proven']):>12}")
     return "\n".join(lines)
 
 

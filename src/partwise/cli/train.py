@@ -206,6 +206,10 @@ def summary(about: dict[str, Any]) -> str:
         share = f"{about['refused']:,} of {about['examples']:,} examples have labels that the model refuses"
         lines.append(f"{about['rounds']} rounds; {share}" + (": see partwise suspects" if about["refused"] else ""))
     if "dev" in about:
-        shown = [key for key in ("uas", "las", "f1", "precision", "recall", "accuracy") if about["dev"].get(key) is not None]
+        shown = [
+            key
+            for key in ("uas", "las", "f1", "precision", "recall", "accuracy", "ndcg@10", "map")
+            if about["dev"].get(key) is not None
+        ]
         lines.append("dev: " + ", ".join(f"{key} {100 * about['dev'][key]:.2f} %" for key in shown))
     return "\n".join([*lines, f"wrote {about['model']}"])

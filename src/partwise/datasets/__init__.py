@@ -2,7 +2,9 @@
 
 from partwise.datasets.alignments import AlignedPairs, read_alignments
 from partwise.datasets.attributes import chunking_attributes
+from partwise.datasets.brackets import Brackets, Constituent, read_brackets
 from partwise.datasets.corpora import data_folder, load_conll2000, load_covtype, load_news20, load_ocr, load_usps
+from partwise.datasets.grammars import make_brackets
 from partwise.datasets.graphs import Graph, GraphSet, read_graphs, write_graphs
 from partwise.datasets.letor import RankingSet, load_ohsumed, read_letor
 from partwise.datasets.pictures import make_pictures
@@ -14,6 +16,8 @@ from partwise.datasets.treebanks import Treebank, read_treebank
 
 __all__ = [
     "AlignedPairs",
+    "Brackets",
+    "Constituent",
     "Graph",
     "GraphSet",
     "Planted",
@@ -29,12 +33,14 @@ __all__ = [
     "load_ocr",
     "load_ohsumed",
     "load_usps",
+    "make_brackets",
     "make_digit_words",
     "make_pictures",
     "make_sentences",
     "make_tagged_sequences",
     "plant_errors",
     "read_alignments",
+    "read_brackets",
     "read_dot_bracket",
     "read_graphs",
     "read_letor",

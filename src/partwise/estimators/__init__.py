@@ -8,16 +8,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from partwise.estimators.aligner import Aligner
     from partwise.estimators.classifier import Classifier
+    from partwise.estimators.constituency import ConstituencyParser
     from partwise.estimators.dependency import DependencyParser
     from partwise.estimators.graphs import GraphLabeler
     from partwise.estimators.ranker import Ranker
     from partwise.estimators.rna import RnaFolder
     from partwise.estimators.sequence import SequenceLabeler
 
-__all__ = ["Aligner", "Classifier", "DependencyParser", "GraphLabeler", "Ranker", "RnaFolder", "SequenceLabeler"]
+__all__ = [
+    "Aligner",
+    "Classifier",
+    "ConstituencyParser",
+    "DependencyParser",
+    "GraphLabeler",
+    "Ranker",
+    "RnaFolder",
+    "SequenceLabeler",
+]
 _HOME = {
     "Aligner": "aligner",
     "Classifier": "classifier",
+    "ConstituencyParser": "constituency",
     "DependencyParser": "dependency",
     "GraphLabeler": "graphs",
     "Ranker": "ranker",

@@ -5,6 +5,8 @@ have moved them (bootstrap intervals), and whether one model is better than anot
 
 Dependency trees: attachment scores, UAS and LAS (`attachment`).
 
+Constituency trees: precision, recall and F1 of brackets (`brackets`).
+
 Alignments: recall, precision and F1 of aligned pairs (`alignment`).
 
 RNA structures: sensitivity and selectivity of base pairs (`base_pairs`).
@@ -22,6 +24,7 @@ Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) a
 from partwise.metrics.alignment import AlignmentScores, alignment_scores
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_pair_scores
+from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.metrics.ranking import average_precision, precision_at, recall_at
@@ -43,6 +46,7 @@ __all__ = [
     "AlignmentScores",
     "AttachmentScores",
     "BasePairScores",
+    "BracketScores",
     "Comparison",
     "Interval",
     "LabelScores",
@@ -57,6 +61,7 @@ __all__ = [
     "base_pair_counts",
     "base_pair_scores",
     "bootstrap_intervals",
+    "bracket_scores",
     "compare",
     "mean_average_precision",
     "ndcg",

@@ -148,6 +148,8 @@ class Solver:
 
         There are losses whose outputs are searched rather than all seen: see ``SolveResult.unseen``.
         """
+        if not kernels.is_exact(task.problem):
+            return math.inf
         return task.loss.unseen(task.problem, task.C, w, task.n_jobs)
 
     def verdict(self, state: Any, value: Value, tol: float) -> str:

@@ -6,6 +6,7 @@ from partwise.structures import chain_oracles as chain_oracles
 from partwise.structures.alignment import AlignmentProblem, PartialAlignmentProblem, alignment_problem
 from partwise.structures.chain import ChainProblem, PartialChainProblem, chain_problem
 from partwise.structures.folding import FoldingProblem, folding_problem
+from partwise.structures.grammar import Grammar, GrammarProblem, grammar_problem, make_grammar
 from partwise.structures.multiclass import MulticlassProblem, PartialMulticlassProblem, multiclass_problem
 from partwise.structures.ranking import PartialRankingProblem, RankingProblem, ranking_problem
 from partwise.structures.ranking_pairs import PairProblem, pair_problem
@@ -15,6 +16,8 @@ __all__ = [
     "AlignmentProblem",
     "ChainProblem",
     "FoldingProblem",
+    "Grammar",
+    "GrammarProblem",
     "MulticlassProblem",
     "PairProblem",
     "PartialAlignmentProblem",
@@ -27,6 +30,8 @@ __all__ = [
     "alignment_problem",
     "chain_problem",
     "folding_problem",
+    "grammar_problem",
+    "make_grammar",
     "multiclass_problem",
     "pair_problem",
     "ranking_problem",

@@ -113,6 +113,11 @@ def n_examples(problem):
     return problem.variables.size - 1
 
 
+@kernels.is_exact.implements(GraphProblem)
+def is_exact(problem):
+    return bool(problem.forest.all()) or problem.search.exact
+
+
 @kernels.n_weights.implements(GraphProblem)
 def n_weights(problem):
     return problem.n_weights

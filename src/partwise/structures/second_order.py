@@ -193,6 +193,11 @@ def n_examples(problem):
     return problem.starts.size - 1
 
 
+@kernels.is_exact.implements(SecondOrderProblem)
+def is_exact(problem):
+    return False
+
+
 @kernels.n_weights.implements(SecondOrderProblem)
 def n_weights(problem):
     return problem.rows.n_features
