@@ -52,7 +52,7 @@ class Progress:
             return
         if not self.shown:
             self.epochs = self.epochs or record.result().solver.default_epochs
-            names = {"dev": {"f1": "dev F1", "uas": "dev UAS"}.get(self.metric, "dev acc")}
+            names = {"dev": {"f1": "dev F1", "uas": "dev UAS", "ndcg": "dev NDCG"}.get(self.metric.split("@")[0], "dev acc")}
             self.say("".join(names.get(name, name).rjust(width) for name, width in COLUMNS))
         self.shown += 1
         left = record.seconds / record.epoch * (cast(int, self.epochs) - record.epoch)
@@ -112,7 +112,7 @@ def draw_history(path: Path, history: list[Any], metric: str, title: str) -> Non
         axes[1].plot(epochs, [100 * (1 - r.validation) for r in history], marker=".", color="#55a868")
         axes[1].set(
             xlabel="epoch",
-            ylabel={"f1": "F1 on held-out data, %", "uas": "UAS on held-out data, %"}.get(metric, "accuracy on held-out data, %"),
+            ylabel=f"{dict(f1='F1', uas='UAS', ndcg='NDCG').get(metric.split('@')[0], 'accuracy')} on held-out data, %",
         )
     picture = io.BytesIO()
     figure.savefig(picture, format=path.suffix.lstrip(".") or "png", dpi=150)

@@ -99,6 +99,7 @@ class Run:
     seconds: dict[str, float] = field(default_factory=dict)
     cpu: dict[str, float] = field(default_factory=dict)
     metric: str = "accuracy"  #: what the held-out score is called
+    refusals: bool = True  #: whether an output that a ramp loss gives up on may be a wrong label
 
     def __post_init__(self) -> None:
         self.begun, self.marked, self.cpu_marked = (*[time.perf_counter()] * 2, time.process_time())
@@ -162,7 +163,7 @@ class Run:
         }
         if result.rounds:
             about |= {"rounds": len(result.rounds), "objective": result.rounds[-1].objective}
-            if not result.loss.is_convex:  # of partial labels, nothing is refused
+            if self.refusals and not result.loss.is_convex:  # of partial labels, nothing is refused
                 about["refused"] = result.rounds[-1].refused
         if score is not None:
             about["dev"] = score()

@@ -1,0 +1,216 @@
+"""Queries and their documents: svmlight files with ``qid``, as LETOR has them.
+
+A document is a line: its relevance, its query, its features, and what else is known of it after ``#``::
+
+    2 qid:1 1:3.0 2:2.07 4:0.21 #docid = 40626
+    0 qid:1 1:1.0 2:0.69 #docid = 11852
+
+Features are numbered from 1 and those left out are zero. Documents of a query need not be neighbours.
+
+What a feature's values mean differs from query to query, so that they are usually scaled within each: `RankingSet.normalized`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partwise.datasets.corpora import data_folder
+from partwise.features.rows import is_sparse
+from partwise.features.text_source import open_bytes, read_bytes, to_utf8
+from partwise.metrics.retrieval import members_of
+
+SUBSETS = 5  #: of OHSUMED's queries
+
+
+@dataclass(frozen=True, eq=False)
+class RankingSet:
+    """Documents with their queries and their relevance.
+
+    Attributes
+    ----------
+    X : array or sparse matrix (documents, features)
+    relevance : float64 array (documents,)
+    qid : array of str (documents,)
+    notes : list of str
+        What stands after ``#``.
+    lines : int64 array
+        Where each document is, from 1.
+    name : str
+        Where it came from.
+    """
+
+    X: Any
+    relevance: np.ndarray
+    qid: np.ndarray
+    notes: list[str]
+    lines: np.ndarray
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.relevance)
+
+    def __repr__(self) -> str:
+        return f"<RankingSet: {len(self)} documents of {len(self.queries)} queries from {self.name}>"
+
+    @property
+    def queries(self) -> list[np.ndarray]:
+        """The documents of each query, in the order in which queries are first met."""
+        return members_of(self.qid)
+
+    def place(self, i: int) -> str:
+        """Where a document is, in words."""
+        return f"{self.name}, line {self.lines[i]}"
+
+    def take(self, which: Any) -> RankingSet:
+        """The documents numbered `which`."""
+        which = np.asarray(which, np.int64)
+        return replace(
+            self,
+            X=self.X[which],
+            relevance=self.relevance[which],
+            qid=self.qid[which],
+            notes=[self.notes[i] for i in which.tolist()],
+            lines=self.lines[which],
+        )
+
+    def normalized(self) -> RankingSet:
+        """Features scaled to [0, 1] within each query; one that is constant there is zero, since it says nothing.
+
+        Sparse features are divided by the largest absolute value of their query instead, so that zeros stay.
+        """
+        if not is_sparse(self.X):
+            X = np.array(self.X)
+            for own in self.queries:
+                low, high = X[own].min(axis=0), X[own].max(axis=0)
+                X[own] = (X[own] - low) / np.where(high > low, high - low, 1.0)
+            return replace(self, X=X)
+        X = self.X.tocsr(copy=True)
+        for own in self.queries:
+            entries = np.concatenate([np.arange(X.indptr[i], X.indptr[i + 1]) for i in own])
+            largest = np.zeros(X.shape[1])
+            np.maximum.at(largest, X.indices[entries], np.abs(X.data[entries]))
+            X.data[entries] /= np.where(largest > 0.0, largest, 1.0)[X.indices[entries]]
+        return replace(self, X=X)
+
+
+def read_letor(source: Any, normalize: bool = True, n_features: int | None = None, encoding: str = "utf-8") -> RankingSet:
+    """Read an svmlight file with queries; see the module.
+
+    Parameters
+    ----------
+    source : path, ``"-"``, bytes or binary file
+        Gzipped or not.
+    normalize : bool
+        Whether features are scaled within each query.
+    n_features : int, optional
+        Columns of X; as many as the file has, by default. Higher features are an error.
+    encoding : str
+
+    Raises
+    ------
+    ValueError
+        Naming the file and the line: no ``qid``, what is no number, NaN and infinities, negative relevance, feature 0, a feature
+        that comes twice.
+    """
+    with open_bytes(source) as (stream, name):
+        data = to_utf8(read_bytes(stream, -1, name), encoding, name)
+    labels, qid, notes, numbers = [], [], [], []
+    counts, index, value = [], [], []
+    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
+        text, _, note = line.partition("#")
+        words = text.split()
+        if not words:
+            continue
+        place = f"{name}, line {number}"
+        try:
+            label, first, *cells = words
+        except ValueError:
+            label, first, cells = words[0], "", []
+        if not first.startswith("qid:") or first == "qid:":
+            raise ValueError(f"{place}: expected 'qid:' and a query after the relevance, got {first or 'nothing'!r}.")
+        try:
+            pairs = [cell.split(":", 1) for cell in cells]
+            own, values = [int(pair[0]) for pair in pairs], [float(pair[1]) for pair in pairs]
+            labels.append(float(label))
+        except (ValueError, IndexError):
+            raise ValueError(f"{place}: expected a relevance, qid:Q, and features as number:value.") from None
+        check_document(labels[-1], own, values, n_features, place)
+        qid.append(first[4:])
+        notes.append(note.strip())
+        numbers.append(number)
+        counts.append(len(own))
+        index += own
+        value += values
+    if not labels:
+        raise ValueError(f"{name}: there are no documents in it; expected lines such as '2 qid:1 1:0.5 2:3'.")
+    width = n_features if n_features is not None else max(index, default=0)
+    X = matrix(np.array(counts), np.array(index, np.int64) - 1, np.array(value), width)
+    found = RankingSet(X, np.array(labels), np.array(qid), notes, np.array(numbers), name)
+    return found.normalized() if normalize else found
+
+
+def check_document(label: float, index: list[int], values: list[float], n_features: int | None, place: str) -> None:
+    """Raise unless a line can be used."""
+    if not (np.isfinite(label) and label >= 0):
+        raise ValueError(f"{place}: relevance must be a finite number >= 0, got {label:g}.")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{place}: feature {index[int(np.argmin(np.isfinite(values)))]} is not a finite number.")
+    if index and min(index) < 1:
+        raise ValueError(f"{place}: features are numbered from 1, got {min(index)}.")
+    if len(set(index)) < len(index):
+        raise ValueError(f"{place}: a feature comes twice.")
+    if n_features is not None and max(index, default=0) > n_features:
+        raise ValueError(f"{place}: feature {max(index)}, but there are only {n_features}.")
+
+
+def matrix(counts: np.ndarray, index: np.ndarray, value: np.ndarray, width: int) -> Any:
+    """Rows of features: dense where a quarter of them or more is there, else sparse."""
+    if 4 * len(value) >= len(counts) * width:
+        X = np.zeros((len(counts), width))
+        X[np.repeat(np.arange(len(counts)), counts), index] = value
+        return X
+    import scipy.sparse
+
+    return scipy.sparse.csr_matrix((value, index, np.concatenate([[0], np.cumsum(counts)])), (len(counts), width))
+
+
+def write_letor(data: RankingSet, scores: Iterable[float]) -> str:
+    """The documents best first, query by query: rank, score, and what the file says of them."""
+    scores = np.asarray(list(scores))
+    lines = []
+    for own in data.queries:
+        for rank, i in enumerate(own[np.argsort(-scores[own], kind="stable")].tolist(), 1):
+            note = data.notes[i] or f"line {data.lines[i]}"
+            lines.append(f"{data.qid[i]}\t{rank}\t{scores[i]:.9g}\t{note}\n")
+    return "".join(lines)
+
+
+def load_ohsumed(fold: int = 1, normalize: bool = True, folder: Path | None = None) -> tuple[RankingSet, RankingSet, RankingSet]:
+    """OHSUMED, 106 queries with 25 features: (training, validation, test) part of fold 1 to 5.
+
+    `folder`: where the corpora are, if not in PARTWISE_DATA.
+    """
+    if fold not in range(1, SUBSETS + 1):
+        raise ValueError(f"fold must be an int in the range [1, {SUBSETS}]. Got {fold!r} instead.")
+    parts = []
+    for subset in range(SUBSETS):
+        file = f"ohsumed_letor/S{(fold - 1 + subset) % SUBSETS + 1}.txt.gz"
+        parts.append(read_letor(data_folder(file) if folder is None else Path(folder, file), normalize))
+    return together(parts[:3]), parts[3], parts[4]
+
+
+def together(parts: list[RankingSet]) -> RankingSet:
+    """Sets with the same features one after the other."""
+    return RankingSet(
+        np.concatenate([part.X for part in parts]),
+        np.concatenate([part.relevance for part in parts]),
+        np.concatenate([part.qid for part in parts]),
+        [note for part in parts for note in part.notes],
+        np.concatenate([part.lines for part in parts]),
+        ", ".join(part.name for part in parts),
+    )

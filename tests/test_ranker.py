@@ -1,0 +1,259 @@
+"""`Ranker`: training, answers, queries as scikit-learn and XGBoost users give them, bad input; and LETOR files."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+import scipy.sparse
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+from partwise import Ranker, load
+from partwise.compilation import interpret
+from partwise.datasets import RankingSet, load_ohsumed, read_letor
+from partwise.metrics import ndcg
+
+TEXT = b"""\
+# a comment
+2 qid:a 1:4 3:1 #docid = 1
+
+0 qid:b 1:8 2:0.5
+0 qid:a 1:2 3:3  # docid = 2
+1 qid:b 1:9 2:0.5
+"""
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    with interpret():
+        yield
+
+
+def documents(queries=6, n=5, seed=0):
+    """Two features of three decide which is the best of a query and which are the next two; queries are not neighbours."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(queries * n, 3))
+    place = np.argsort(np.argsort(-(X @ [1.0, -1.0, 0.0]).reshape(n, queries), axis=0), axis=0).reshape(-1)
+    return X, np.where(place == 0, 2, np.where(place < 3, 1, 0)), np.tile(np.arange(queries), n)
+
+
+def fitted(**parameters):
+    X, y, groups = documents()
+    return Ranker(max_epochs=20, random_state=0, **({"C": 3.0} | parameters)).fit(X, y, groups=groups)
+
+
+@pytest.mark.parametrize("objective", ["ndcg", "pairwise"])
+@pytest.mark.parametrize("loss", ["hinge", "ramp_do"])
+def test_it_learns_to_rank(objective, loss):
+    ranker = fitted(objective=objective, loss=loss)
+    X, y, groups = documents(seed=1)
+    assert ranker.score(X, y, groups=groups) == ranker.score(X, y, qid=groups) > 0.95
+    assert ranker.score(X, y, groups=groups) == ndcg(y, ranker.predict(X), groups)
+    for q, rows in enumerate(ranker.rank(X, groups=groups)):
+        assert set(groups[rows]) == {q} and (np.diff(ranker.predict(X)[rows]) <= 0).all()
+    assert ranker.n_queries_ == 6 and ranker.n_features_in_ == 3
+
+
+def test_sparse_matrices_frames_and_sets_are_the_same():
+    X, y, groups = documents()
+    w = fitted().weights_
+    np.testing.assert_allclose(fitted_on(scipy.sparse.csr_matrix(X), y, groups=groups), w)
+    np.testing.assert_allclose(fitted_on(RankingSet(X, y, groups.astype(str), [""] * len(X), np.arange(len(X)), "x")), w)
+    np.testing.assert_allclose(fitted_on(Frame({"a": X[:, 0], "qid": groups, "b": X[:, 1], "c": X[:, 2]}), y), w)
+    np.testing.assert_allclose(fitted_on(X, y, qid=groups), w)
+
+
+class Frame(dict):
+    """As much of a data frame as is asked of one."""
+
+    @property
+    def columns(self):
+        return list(self)
+
+    def drop(self, columns):
+        return Frame({name: column for name, column in self.items() if name != columns})
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(list(self.values()), dtype).T
+
+
+def fitted_on(*data, **queries):
+    return Ranker(C=3.0, max_epochs=20, random_state=0).fit(*data, **queries).weights_
+
+
+def test_the_order_of_documents_does_not_matter():
+    X, y, groups = documents()
+    order = np.argsort(groups, kind="stable")
+    np.testing.assert_allclose(fitted_on(X[order], y[order], groups=groups[order]), fitted_on(X, y, groups=groups))
+
+
+def test_k_best_rankings():
+    ranker = fitted(k=3)
+    X, _, groups = documents(seed=2)
+    for own, found in zip(ranker.rank(X, groups), ranker.predict_kbest(X, groups, k=4), strict=True):
+        np.testing.assert_array_equal(found[0][0], own[:3])
+        assert len(found) == 4 and (np.diff([value for _, value in found]) <= 0).all()
+        assert all(set(rows) <= set(own) for rows, _ in found)
+
+
+def test_probabilities_of_pairs():
+    ranker = fitted(objective="pairwise", loss="crf", solver="lbfgs")
+    X, _, groups = documents()
+    table = ranker.predict_marginals(X, groups)[0]
+    s = ranker.predict(X)[groups == 0]
+    np.testing.assert_allclose(table, 1.0 / (1.0 + np.exp(s[None, :] - s[:, None])))
+    with pytest.raises(ValueError, match="fits scores, not probabilities. Train with objective='pairwise'"):
+        fitted().predict_marginals(X, groups)
+
+
+def test_sums_over_rankings_are_refused_in_words():
+    with pytest.raises(ValueError, match="sums over all rankings of a query.*objective='pairwise'"):
+        fitted(loss="crf")
+
+
+def test_weights_of_queries_and_of_pairs():
+    X, y, groups = documents()
+    weight = np.where(groups < 3, 1.0, 0.0)
+    some = groups < 3
+    for objective in ("ndcg", "pairwise"):
+        settings = {"loss": "hinge", "objective": objective, "max_epochs": 10, "random_state": 0}
+        one = Ranker(**settings).fit(X, y, groups, weight)
+        np.testing.assert_allclose(one.weights_, Ranker(**settings).fit(X[some], y[some], groups[some]).weights_)
+        twice, double = Ranker(**settings).fit(X, y, groups, 2.0 * np.ones(len(X))), Ranker(**settings, C=0.2).fit(X, y, groups)
+        np.testing.assert_allclose(twice.weights_, double.weights_)
+    equal = Ranker(objective="pairwise", loss="hinge", pair_weight="equal", random_state=0, max_epochs=10).fit(X, y, groups)
+    assert not np.allclose(equal.weights_, Ranker(objective="pairwise", loss="hinge", random_state=0).fit(X, y, groups).weights_)
+
+
+def test_early_stopping_holds_out_queries():
+    X, y, groups = documents(10)
+    ranker = Ranker(C=3.0, early_stopping=True, validation_fraction=0.3, max_epochs=5, random_state=0).fit(X, y, groups)
+    assert ranker.n_queries_ == 7 and all(0 <= record.validation <= 1 for record in ranker.result_.history)
+    other = Ranker(C=3.0, max_epochs=5, random_state=0).fit(X, y, groups, validation=(X, y, groups))
+    assert other.n_queries_ == 10 and other.result_.history[-1].validation < 0.2
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learn():
+    X, y, groups = documents()
+    ranker = clone(Ranker(C=0.5, k=3, positions="linear"))
+    assert ranker.get_params()["k"] == 3
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = Ranker(max_epochs=5).set_fit_request(groups=True).set_score_request(groups=True)
+        search = GridSearchCV(asking, {"C": [1e-9, 3.0]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
+    assert search.best_params_["C"] in (1e-9, 3.0) and search.best_score_ > 0.8
+
+
+def test_the_model_file(tmp_path):
+    ranker = fitted(k=4, objective="pairwise", loss="hinge")
+    ranker.save(tmp_path / "model")
+    again = load(tmp_path / "model")
+    np.testing.assert_array_equal(again.weights_, ranker.weights_)
+    assert again.k == 4 and again.objective == "pairwise" and again.n_features_in_ == 3
+    with pytest.raises(ValueError, match="X has 2 features, but Ranker was trained with 3"):
+        again.predict(np.zeros((1, 2)))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"objective": "listwise"}, "'objective' parameter of Ranker must be 'ndcg' or 'pairwise'. Got 'listwise'"),
+        ({"k": 0}, "'k' parameter"),
+        ({"positions": "cube"}, "'positions' parameter"),
+        ({"positions": [1.0, 0.5]}, "at least k = 10"),
+        ({"ties": "last"}, "'ties' parameter"),
+        ({"pair_weight": 1}, "'pair_weight' parameter"),
+        ({"C": -1}, "'C' parameter"),
+    ],
+)
+def test_bad_parameters(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        fitted(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"y": None}, "no relevance to learn from"),
+        ({"y": [1, 0]}, "y must have the relevance of each document"),
+        ({"y": [1, 0, -1, 0]}, "Got -1 for document 2"),
+        ({"y": [1, 0, np.nan, 0]}, "Got nan for document 2"),
+        ({"y": [1, 0, 1e9, 0]}, "range \\[0, 60\\]"),
+        ({"y": [1, 1, 2, 2]}, "all documents are equally relevant. Got 4 documents of 2 queries"),
+        ({"X": [[1.0], [2.0], [np.inf], [0.0]]}, "document 2 holds inf"),
+        ({"X": [1.0, 2.0, 3.0, 4.0]}, "2D array. Got 1D"),
+        ({"groups": [1, 1, 2]}, "groups must have the query of each document"),
+        ({"groups": [1, 1, 2, np.nan]}, "groups must not hold NaN. Got one at document 3"),
+        ({"groups": [1, 2, 3, 4]}, "does `groups`"),
+        ({"qid": [1, 1, 2, 2]}, "Got both"),
+    ],
+)
+def test_bad_input(change, message):
+    given = {"X": [[1.0], [2.0], [3.0], [4.0]], "y": [1, 0, 1, 0], "groups": [1, 1, 2, 2]} | change
+    with pytest.raises(ValueError, match=message):
+        Ranker().fit(given.pop("X"), given.pop("y"), **given)
+
+
+def test_useless_input():
+    """Constant features, queries of one document or without a relevant one, relevance between whole numbers."""
+    X, y, groups = documents()
+    X, y, groups = np.vstack([X, X[:3]]), np.append(y, [2, 0, 0]) + 0.5 * (np.arange(33) == 0), np.append(groups, [90, 91, 91])
+    ranker = Ranker(max_epochs=5, random_state=0).fit(np.hstack([X, np.ones((33, 1))]), y, groups)
+    assert ranker.n_queries_ == 6 and abs(ranker.weights_[3]) < 1e-9
+    assert 0.5 < ranker.score(np.hstack([X, np.ones((33, 1))]), y, groups) <= 1.0
+    with pytest.warns(UserWarning, match="all features are zero"):
+        assert not Ranker(max_epochs=2).fit(np.zeros((33, 2)), y, groups).weights_.any()
+
+
+# -- files ------------------------------------------------------------------------------------------------------------------
+
+
+def test_reading_letor(tmp_path):
+    found = read_letor(TEXT, normalize=False)
+    np.testing.assert_array_equal(found.X, [[4, 0, 1], [8, 0.5, 0], [2, 0, 3], [9, 0.5, 0]])
+    assert found.relevance.tolist() == [2, 0, 0, 1] and found.qid.tolist() == list("abab") and found.notes[2] == "docid = 2"
+    assert [own.tolist() for own in found.queries] == [[0, 2], [1, 3]] and found.place(2) == "<bytes>, line 5"
+    scaled = read_letor(TEXT)
+    np.testing.assert_array_equal(scaled.X, [[1, 0, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]])  # constant within its query: zero
+    (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT))
+    np.testing.assert_array_equal(read_letor(tmp_path / "x.gz", n_features=4).X[:, :3], scaled.X)
+    assert "4 documents of 2 queries" in repr(found) and len(found.take([0, 2])) == 2
+
+
+def test_sparse_files_stay_sparse():
+    found = read_letor(b"1 qid:1 1:2 90:4\n0 qid:1 90:-8\n1 qid:2 1:3\n", normalize=False)
+    assert scipy.sparse.issparse(found.X) and found.X.shape == (3, 90)
+    scaled = found.normalized().X.toarray()
+    assert scaled[0, 0] == 1.0 and scaled[0, 89] == 0.5 and scaled[1, 89] == -1.0 and scaled[2, 0] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"", "no documents"),
+        (b"1 1:2\n", "line 1: expected 'qid:' and a query after the relevance, got '1:2'"),
+        (b"1\n", "line 1: expected 'qid:' and a query after the relevance, got 'nothing'"),
+        (b"0 qid:1 1:2\nx qid:1 1:2\n", "line 2: expected a relevance"),
+        (b"0 qid:1 1:2\n0 qid:1 2\n", "line 2: expected a relevance"),
+        (b"-1 qid:1 1:2\n", "line 1: relevance must be a finite number >= 0, got -1"),
+        (b"1 qid:1 1:2 3:nan\n", "line 1: feature 3 is not a finite number"),
+        (b"1 qid:1 0:2\n", "line 1: features are numbered from 1, got 0"),
+        (b"1 qid:1 2:2 2:3\n", "line 1: a feature comes twice"),
+        (b"1 qid:1 5:2\n", "line 1: feature 5, but there are only 4"),
+    ],
+)
+def test_bad_files(text, message):
+    with pytest.raises(ValueError, match=message):
+        read_letor(text, n_features=4)
+
+
+def test_ohsumed(corpora):
+    with pytest.raises(ValueError, match="fold must be"):
+        load_ohsumed(6)
+    train, valid, test = load_ohsumed(1)
+    assert [len(part.queries) for part in (train, valid, test)] == [63, 21, 22] and train.X.shape == (9219, 25)
+    assert [len(part.queries) for part in load_ohsumed(2)] == [64 - 1, 22, 21]
+    assert train.X.min() == 0.0 and train.X.max() == 1.0
