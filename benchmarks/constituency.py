@@ -1,0 +1,136 @@
+"""Constituency trees: how quick the oracles are, and how well trees are learnt that a treebank of heads implies.
+
+There is no free treebank of brackets, so the trees are those of an English treebank of dependencies (UD EWT; its data folder is
+``$PARTWISE_DATA``): each head with all words below it is a bracket, labelled by the head's tag (`datasets.brackets.from_heads`).
+Tags are given. Training sentences of up to 25 words whose arcs do not cross, all test sentences whose arcs do not. There is no
+peer here: figures are ours alone, and not comparable with those of other treebanks. For a baseline, every sentence flat below
+one bracket, with the right label.
+
+Times are CPU milliseconds a sentence, the least of several calls, of random scores over 20 symbols and 200 rules.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.race import Options
+from benchmarks.report import Report, Row
+from partwise import kernels
+from partwise.compilation import entry
+from partwise.datasets.brackets import Constituent, from_heads
+from partwise.datasets.treebanks import read_treebank
+from partwise.estimators.constituents import BracketParser
+from partwise.metrics.brackets import PUNCTUATION, bracket_scores
+from partwise.structures.grammar import grammar_problem, make_grammar
+from partwise.structures.tree import is_projective
+
+SIZES = (10, 20, 40)
+SYMBOLS, RULES = 20, 200
+CALLS = 5  # the least of which counts
+LONGEST = 25  # words of a training sentence
+TRAINING = {True: 2000, False: 10000}  # sentences, with --short and without
+FOLDER, PREFIX = "ud_english_ewt", "en_ewt-ud-"
+
+
+@entry
+def parse(problem, theta, y):
+    """The best tree."""
+    kernels.best(problem, 0, theta, y)
+
+
+@entry
+def sums(problem, theta, parts):
+    """The probabilities of all parts."""
+    kernels.expected(problem, 0, theta, parts)
+
+
+def oracles(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """Both, for a sentence of n words with random scores under a random grammar."""
+    rng = np.random.default_rng(n)
+    triples = [divmod(int(code), SYMBOLS) for code in rng.permutation(SYMBOLS**3)[:RULES]]
+    grammar = make_grammar(SYMBOLS, [(*divmod(a, SYMBOLS), b) for a, b in triples], [0] * SYMBOLS, range(SYMBOLS))
+    problem = grammar_problem(np.zeros((n * (n + 1) // 2, 1)), [n], grammar)
+    theta, parts = np.zeros(kernels.n_parts(problem, 0)), np.zeros(kernels.n_parts(problem, 0))
+    score(problem, rng.normal(size=kernels.n_weights(problem)), theta)
+    theta[np.isfinite(theta)] += rng.normal(size=int(np.isfinite(theta).sum()))
+    return lambda: parse(problem, theta, np.zeros(2 * n - 1, np.int32)), lambda: sums(problem, theta, parts)
+
+
+@entry
+def score(problem, w, theta):
+    """Scores of parts."""
+    kernels.score(problem, 0, w, theta)
+
+
+def least(function: Callable[[], Any]) -> float:
+    """CPU milliseconds of the quickest of several calls."""
+    times = []
+    for _ in range(CALLS):
+        clock = time.process_time()
+        function()
+        times.append(time.process_time() - clock)
+    return 1e3 * min(times)
+
+
+def trees_of(path: Path, longest: int | None, first: int | None = None) -> list[Constituent]:
+    """The trees of a treebank whose arcs do not cross."""
+    treebank, found = read_treebank(path), []
+    starts, tags = treebank.words.starts, treebank.words.cells[2]
+    for i in range(len(treebank)):
+        a, b = int(starts[i]), int(starts[i + 1])
+        heads = treebank.heads[a:b]
+        if (longest is None or b - a <= longest) and is_projective(heads):
+            found.append(from_heads(treebank.forms(i), [tags[k] for k in treebank.words.codes[2, a:b]], heads.tolist()))
+    return found[:first]
+
+
+def flat(tree: Constituent) -> Constituent:
+    """The same words below one bracket."""
+    if tree.is_word:
+        return tree
+    return Constituent(tree.label, tuple(Constituent(tag, (word,)) for word, tag in tree.leaves()))
+
+
+def run(options: Options) -> Report:
+    """Times of the oracles; a parser trained and tested."""
+    rows = []
+    for n in SIZES:
+        best, total = oracles(n)
+        best(), total()  # compiled
+        for what, function in (("best tree", best), ("sums, probabilities", total)):
+            rows.append(Row(f"{n} words", what, "ms", least(function), None, ""))
+    folder = Path(os.environ.get("PARTWISE_DATA", "")) / FOLDER
+    if not folder.is_dir():
+        return Report("constituency", rows, notes=[f"no trees were learnt: there is no folder {FOLDER} in $PARTWISE_DATA"])
+    train = trees_of(folder / f"{PREFIX}train.conllu.gz", LONGEST, TRAINING[options.short])
+    test = trees_of(folder / f"{PREFIX}test.conllu.gz", None)
+    parser = BracketParser(max_epochs=5, random_state=0)
+    parser.fit(train[:50])  # compiled
+    clock = time.process_time()
+    parser.fit(train)
+    trained = time.process_time() - clock
+    clock = time.process_time()
+    predicted = parser.predict(test)
+    parsed = time.process_time() - clock
+    words = sum(len(tree.leaves()) for tree in test)
+    name = f"EWT, {len(train):,} trees"
+    ours, without = bracket_scores(test, predicted), bracket_scores(test, predicted, ignore=PUNCTUATION)
+    base = bracket_scores(test, [flat(tree) for tree in test])
+    rows += [
+        Row(name, "training", "s", trained, None, ""),
+        Row(name, "parsing the test set", "ms a word", 1e3 * parsed / words, None, ""),
+        Row(name, "F1 of brackets", "%", 100 * ours.f1, 100 * base.f1, "flat", higher_is_better=True),
+        Row(name, "F1, no punctuation", "%", 100 * without.f1, None, ""),
+        Row(name, "trees all right", "%", 100 * ours.exact, 100 * base.exact, "flat", higher_is_better=True),
+    ]
+    notes = [
+        f"{len(parser.grammar_.symbols)} symbols, {len(parser.grammar_.rules)} rules; {len(test):,} test trees, the grammar "
+        f"has none for {len(parser.unparsed_)}"
+    ]
+    return Report("constituency", rows, notes=notes)

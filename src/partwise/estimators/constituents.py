@@ -1,0 +1,266 @@
+"""`BracketParser`: learns constituency trees.
+
+    minimise  Omega(w) + C sum_i weight_i L_i(w)     over the trees of a grammar, s(y) = sum of scores of its nodes and rules
+
+The grammar is read from the training trees (`tree_grammar`); nodes are scored by features of their spans (`features.spans`),
+rules by a weight each. It is all of `ConstituencyParser` but the face that scikit-learn wants to see.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwise.datasets.brackets import Brackets, Constituent
+from partwise.estimators import passes
+from partwise.estimators.base import Structured, _is_count
+from partwise.estimators.constituent_data import Constituents, read_constituents
+from partwise.estimators.labels import example_weights
+from partwise.estimators.tree_grammar import TreeGrammar, labels_of, read_grammar, rebuild
+from partwise.features.spans import SPANS, span_rows
+from partwise.metrics.brackets import BracketScores, bracket_scores
+from partwise.objective import best_outputs
+from partwise.structures.grammar import GrammarProblem, grammar_problem
+
+LEAST = 1e-6  # probabilities below are not listed
+
+
+class BracketParser(Structured):
+    """Parses; see `ConstituencyParser` for the parameters."""
+
+    cost = None
+    hidden = 1
+    weights_: np.ndarray
+    grammar_: TreeGrammar
+    unparsed_: np.ndarray  #: sentences last predicted that the grammar has no tree of
+    training_: dict[str, Any] | None = None  #: notes about the training, for those who look into the model
+
+    _checks = {
+        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
+        "markov": (lambda value: value is None or _is_count(0)(value), "an int in the range [0, inf) or None"),
+        "tags": (lambda value: value in ("given", "predicted"), "'given' or 'predicted'"),
+    }
+
+    def __init__(
+        self,
+        loss="hinge",
+        C=0.1,
+        solver="dca",
+        l1_ratio=0.0,
+        tags="given",
+        markov=0,
+        templates=None,
+        hash_bits=16,
+        max_epochs=10,
+        tol=1e-3,
+        average=None,
+        early_stopping=False,
+        validation_fraction=0.1,
+        patience=5,
+        warm_start=False,
+        random_state=None,
+        n_jobs=None,
+        dtype="float32",
+        callbacks=None,
+        verbose=0,
+    ):
+        self.loss = loss
+        self.C = C
+        self.solver = solver
+        self.l1_ratio = l1_ratio
+        self.tags = tags
+        self.markov = markov
+        self.templates = templates
+        self.hash_bits = hash_bits
+        self.max_epochs = max_epochs
+        self.tol = tol
+        self.average = average
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.dtype = dtype
+        self.callbacks = callbacks
+        self.verbose = verbose
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
+        """Train from nothing, or with ``warm_start=True`` from the previous weights and with the same grammar.
+
+        Parameters
+        ----------
+        X : Brackets, list of trees, or list of sentences
+            A sentence is a list of (word, tag), or of words if tags are to be predicted.
+        y : list of trees, optional
+            `Constituent` or text in brackets; of brackets and trees, they themselves by default.
+        sample_weight : array (sentences,), optional
+        validation : Brackets or (X, y), optional
+            Held-out trees for early stopping, instead of a part of X.
+        checkpoint : path, optional
+            As in `SequenceLabeler.fit`.
+        """
+        loss = self._check_parameters()
+        warm = self.warm_start and hasattr(self, "weights_")
+        given = read_constituents(X, y, self._tagged)
+        if given.trees is None:
+            raise ValueError("There are no trees to learn from: give y, or trees in brackets.")
+        weight = example_weights(sample_weight, len(given), "sentence")
+        seed, held = self._seed(), None
+        if validation is not None:
+            held = self._read(*(validation if isinstance(validation, tuple) else (validation, None)))
+        elif self.early_stopping:
+            kept, out = self._hold_out(len(given), seed)
+            held, given, weight = given.take(out), given.take(kept), weight[kept]
+        if (weight == 0).any():
+            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        if not warm:
+            self.grammar_ = read_grammar(given.trees or [], self.markov)
+        self.classes_ = np.array(self.grammar_.labels(), object)
+        self._say(f"{len(self.grammar_.symbols)} symbols, {len(self.grammar_.rules)} rules")
+        start = self.weights_ if warm else None
+        self._solve(self._problem(given, labelled=True), loss, weight, self._judge(held), start, seed, checkpoint)
+        return self
+
+    @property
+    def _tagged(self) -> bool:
+        return self.tags == "given"
+
+    def _judge(self, held: Constituents | None) -> Any:
+        if held is None or held.trees is None:
+            return None
+        problem, truth = self._problem(held), held.trees
+
+        def wrong(w: np.ndarray) -> float:
+            return 1.0 - bracket_scores(truth, self._trees(held, best_outputs(problem, w, self.n_jobs)[0])).f1
+
+        return wrong
+
+    # -- packing ------------------------------------------------------------------------------------------------------
+
+    def _read(self, X: Any, y: Any = None) -> Constituents:
+        return read_constituents(X, y, self._tagged)
+
+    def _problem(self, given: Constituents, labelled: bool = False) -> GrammarProblem:
+        grammar, trees = self.grammar_, None
+        if labelled:
+            try:
+                trees = [grammar.encode(tree, self.markov) for tree in given.trees or ()]
+            except KeyError as error:
+                raise ValueError(
+                    f"warm_start=True: the symbol {error.args[0]!r} is not in the grammar of the first fit. Fit from nothing, "
+                    "with all trees."
+                ) from None
+        known = None
+        if self._tagged and given.tags is not None:
+            known = grammar.tags_of(tag for tags in given.tags for tag in tags)
+        columns, names = given.columns(self._tagged)
+        rows = span_rows(columns, names, self.templates or SPANS, self.hash_bits)
+        return grammar_problem(rows, given.lengths, grammar.packed, trees, known, glue=not labelled)
+
+    def _trees(self, given: Constituents, outputs: np.ndarray) -> list[Constituent]:
+        """What these outputs, end to end, are; an empty sentence is a root without anything below."""
+        found, at, glued = [], 0, []
+        for i, words in enumerate(given.words):
+            y = outputs[at : at + max(2 * len(words) - 1, 0)]
+            at += len(y)
+            if self.grammar_.is_glued(y, len(words)):
+                glued.append(i)
+            found.append(self._tree(given, i, y))
+        self.unparsed_ = np.array(glued, np.int64)
+        return found
+
+    def _tree(self, given: Constituents, i: int, y: np.ndarray) -> Constituent:
+        words, tags = given.words[i], given.tags[i] if self._tagged and given.tags is not None else None
+        return self.grammar_.decode(y, words, tags) if words else Constituent(self.grammar_.main_root, ())
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def predict(self, X) -> list[Constituent]:
+        """The tree of highest score of each sentence. `unparsed_` then tells which had none, and were glued together."""
+        self._require_fitted()
+        given = self._read(X)
+        return self._trees(given, best_outputs(self._problem(given), self.weights_, self.n_jobs)[0])
+
+    def brackets(self, X, y=None, **settings) -> BracketScores:
+        """Precision, recall and F1 (see `partwise.metrics.bracket_scores`)."""
+        self._require_fitted()
+        given = self._read(X, y)
+        if given.trees is None:
+            raise ValueError("There are no trees to compare with: give y, or trees in brackets.")
+        return bracket_scores(given.trees, self.predict(X), **settings)
+
+    def score(self, X, y=None) -> float:
+        """F1 of labelled brackets."""
+        return self.brackets(X, y).f1
+
+    def predict_marginals(self, X) -> list[dict[tuple[str, int, int], float]]:
+        """P(bracket | x) of every (label, begin, end) that is likelier than 1e-6. Refused for margin losses."""
+        beta = self._beta()
+        given = self._read(X)
+        problem, symbols, found = self._problem(given), self.grammar_.symbols, []
+        S = len(symbols) + 1
+        for i, words in enumerate(given.words):
+            n = len(words)
+            own: dict[tuple[str, int, int], float] = {}
+            p = passes.parts(problem, i, self.weights_, beta)[: n * (n + 1) // 2 * S].reshape(-1, S)
+            begins, lasts = np.triu_indices(n)
+            for span, symbol in zip(*np.nonzero(p[:, :-1] >= LEAST), strict=True):
+                begin, end = int(begins[span]), int(lasts[span]) + 1
+                for label in labels_of(symbols[symbol], end == begin + 1):
+                    own[label, begin, end] = own.get((label, begin, end), 0.0) + float(p[span, symbol])
+            found.append(own)
+        return found
+
+    def predict_kbest(self, X, k: int = 5) -> list[list[tuple[Constituent, float]]]:
+        """For each sentence a list of at most k pairs (tree, score), best first; one alone where the grammar has no tree."""
+        if not (isinstance(k, int | np.integer) and k >= 1):
+            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        self._require_fitted()
+        given = self._read(X)
+        problem = self._problem(given)
+        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        answers = []
+        for i, words in enumerate(given.words):
+            ys = out[: int(found[i]), problem.nodes[i] : problem.nodes[i + 1]]
+            ranks = [j for j, y in enumerate(ys) if j == 0 or not self.grammar_.is_glued(y, len(words))]
+            answers.append([(self._tree(given, i, ys[j]), float(values[i, j])) for j in ranks])
+        return answers
+
+    def parse(self, X: Brackets) -> str:
+        """The predicted trees as text, one a line."""
+        return "".join(f"{tree}\n" for tree in self.predict(X))
+
+    # -- the model file -----------------------------------------------------------------------------------------------
+
+    def _to_file(self):
+        grammar = self.grammar_
+        header = {
+            "labels": np.array(grammar.symbols, object),
+            "n_features": 1 << self.hash_bits,
+            "classes": self.classes_,
+            "tags": list(grammar.tags),
+            "tag_of": grammar.packed.tag[:-1].tolist(),
+            "roots": np.flatnonzero(grammar.packed.root).tolist(),
+            "main_root": grammar.main_root,
+            "main_tag": grammar.main_tag,
+            "training": self.training_,
+        }
+        return header, {"weights": self.weights_, "rules": np.ascontiguousarray(grammar.rules, np.int32)}
+
+    def _from_file(self, header, tensors, need):
+        symbols = need(header, "labels", np.ndarray).tolist()
+        if not all(isinstance(name, str) for name in symbols):
+            raise ValueError("symbols are not all strings")
+        for name in ("tags", "tag_of", "roots"):
+            need(header, name, list)
+        self.grammar_ = rebuild(header, tensors["rules"], symbols)
+        self.classes_ = need(header, "classes", np.ndarray)
+        self.training_ = header.get("training")
+        self.weights_ = tensors["weights"]
+        S, R = self.grammar_.packed.n_symbols, self.grammar_.packed.keys.size
+        return ((1 << self.hash_bits) + (R + S - 1) // S) * S

@@ -1,0 +1,52 @@
+"""Features of spans of words: those of the arc from the first word of a span to its last (`arcs`), under other names.
+
+A template names cells of the first word (``f``) and of the last (``l``), with an offset where a neighbour is meant:
+``f.tag[-1]`` is the tag before the span, ``l.tag[1]`` the one after it. Every template gives its feature twice, alone and
+together with the length of the span (1, 2, 3, 4, 5, 6-11, more). ``b`` stands for the words between the two, one feature for
+each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from partwise.features.arcs import ArcRows, arc_rows
+from partwise.features.columns import Columns
+from partwise.features.selection import take_rows
+
+SPANS = (
+    "f.form", "l.form", "f.tag", "l.tag", "f.form[-1]", "l.form[1]", "f.tag[-1]", "l.tag[1]", "f.suffix", "l.suffix",
+    "f.form|l.form", "f.tag|l.tag", "f.form|l.tag", "f.tag|l.form", "f.tag[-1]|f.tag", "l.tag|l.tag[1]",
+    "f.form[-1]|f.form", "l.form|l.form[1]", "f.tag[-1]|l.tag[1]", "f.form[-1]|l.form[1]", "f.suffix|l.suffix",
+    "f.tag[-1]|f.tag|l.tag|l.tag[1]", "f.tag|f.tag[1]|l.tag[-1]|l.tag", "f.tag|l.tag|l.tag[1]", "f.tag[-1]|f.tag|l.tag",
+    "f.form[-1]|f.form|f.form[1]", "f.shape", "f.form[-1]|f.tag|l.tag", "f.form[-1]|f.form|l.form",
+)  # fmt: skip
+
+
+def span_rows(columns: Columns, names: Sequence[str], templates: Sequence[str] = SPANS, bits: int = 16) -> ArcRows:
+    """All spans of all sentences, by first word and then by last, in the order that `grammar_packing` wants.
+
+    Parameters
+    ----------
+    columns : Columns
+        The words.
+    names : sequence of str
+        Names of the columns; templates that name others are left out.
+    templates : sequence of str
+    bits : int
+        There are 2^bits features.
+    """
+    for text in templates:
+        for part in text.split("|"):
+            if not re.match(r"\s*[flb]\.", part):
+                raise ValueError(f"span template {text!r}: cannot read {part!r}. Expected f.column, l.column or b.column.")
+    arcs = arc_rows(columns, names, [re.sub(r"\b([fl])\.", lambda m: "hm"["fl".index(m[1])] + ".", t) for t in templates], bits)
+    which, first = [np.zeros(0, np.int64)], 0
+    for n in np.diff(columns.starts).tolist():
+        begin, last = np.triu_indices(n)
+        which.append(first + last * (n + 1) + begin + 1)
+        first += n * (n + 1)
+    return take_rows(arcs, np.concatenate(which))

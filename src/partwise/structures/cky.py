@@ -1,0 +1,210 @@
+"""The best tree of a sentence, the k best, and sums over all trees, by a binary grammar: the algorithm of Cocke, Kasami, Younger.
+
+Scores of spans with a symbol, and of rules, give for every span (i, j) and symbol A, from short spans to long ones,
+
+    in(i, j, A) = span(i, j, A) + plus_{A -> B C, k} rule(A -> B C) + in(i, k, B) + in(k, j, C)
+
+where `plus` is the maximum, or log-sum-exp (`semirings`). The chart is kept twice, once by the first word of spans and once by
+their end, so that the loop over splits k reads both children side by side: it is a vector operation for each rule.
+
+Probabilities go down from the root: that of (i, j, A) is shared among its rules and splits as they contributed to in(i, j, A).
+This is inside-outside without outside scores: shares are ratios of sums that contain one another, so nothing overflows.
+
+Costs: O(n^3 R) time for n words and R rules, O(n^2 S) memory for S symbols. The k best trees: k log k times as much.
+
+References
+----------
+J. Goodman (1999). Semiring parsing. Computational Linguistics 25.
+L. Huang, D. Chiang (2005). Better k-best parsing. IWPT.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwise.compilation import helper
+from partwise.numerics import exp, fill
+from partwise.structures.semirings import inner, make_semiring, plus
+
+
+@helper
+def span_number(i, j, n):
+    """Number of the span (i, j) among those of a sentence of n words."""
+    return i * n - i * (i - 1) // 2 + j - i - 1
+
+
+@helper
+def inside(grammar, n, theta, kind, by_begin, by_end):
+    """Fill the chart in a semiring: by_begin[i, A, j] = by_end[j, A, i] = in(i, j, A)."""
+    S, s, base = grammar.n_symbols, make_semiring(kind), n * (n + 1) // 2 * grammar.n_symbols
+    parent, first, second, begins = grammar.parent, grammar.first, grammar.second, grammar.begins
+    rules = theta[base : base + parent.size]
+    # the first and the last end of spans that begin at i with a symbol, so far, and the other way round: splits lie between
+    ends, begun = np.empty((2, n, S), np.int64), np.empty((2, n + 1, S), np.int64)
+    ends[0], ends[1], begun[0], begun[1] = n + 1, -1, n + 1, -1
+    for size in range(1, n + 1):
+        for i in range(n - size + 1):
+            j = i + size
+            own = theta[span_number(i, j, n) * S : (span_number(i, j, n) + 1) * S]
+            for a in range(S):
+                value = own[a]
+                if size > 1 and value > -np.inf:
+                    total = -np.inf
+                    for r in range(begins[a], begins[a + 1]):
+                        b, c = np.int64(first[r]), np.int64(second[r])
+                        low, high = max(ends[0, i, b], begun[0, j, c]), min(ends[1, i, b], begun[1, j, c]) + 1
+                        if low < high and rules[r] > -np.inf:
+                            both = inner(s, by_begin[i, b, low:high], by_end[j, c, low:high])
+                            if both > -np.inf:
+                                total = plus(s, total, both + rules[r])
+                    value = value + total if total > -np.inf else -np.inf
+                by_begin[i, a, j], by_end[j, a, i] = value, value
+            for a in range(S):
+                if by_begin[i, a, j] > -np.inf:
+                    ends[0, i, a], ends[1, i, a] = min(ends[0, i, a], j), max(ends[1, i, a], j)
+                    begun[0, j, a], begun[1, j, a] = min(begun[0, j, a], i), max(begun[1, j, a], i)
+
+
+@helper
+def chart_of(grammar, n):
+    """Room for a chart."""
+    S = grammar.n_symbols
+    return np.empty((n, S, n + 1)), np.empty((n + 1, S, n + 1))
+
+
+@helper
+def best_root(by_begin, n):
+    """The symbol of highest score above the whole sentence."""
+    top = 0
+    for a in range(by_begin.shape[1]):
+        if by_begin[0, a, n] > by_begin[0, top, n]:
+            top = a
+    return top
+
+
+@helper
+def read_best(grammar, n, theta, by_begin, by_end, y):
+    """Write the best tree of a chart of maxima, from the root down: its rules and splits are looked for again."""
+    base = n * (n + 1) // 2 * grammar.n_symbols
+    begin, end, symbol = np.empty(2 * n - 1, np.int64), np.empty(2 * n - 1, np.int64), np.empty(2 * n - 1, np.int64)
+    begin[0], end[0], symbol[0] = 0, n, best_root(by_begin, n)
+    for t in range(2 * n - 1):
+        i, j, a = begin[t], end[t], symbol[t]
+        top, rule, split = -np.inf, 0, 0
+        if j > i + 1:
+            for r in range(grammar.begins[a], grammar.begins[a + 1]):
+                left, right, own = by_begin[i, grammar.first[r]], by_end[j, grammar.second[r]], theta[base + r]
+                for k in range(i + 1, j):
+                    value = left[k] + right[k] + own
+                    if value > top:
+                        top, rule, split = value, r, k
+            second = t + 2 * (split - i)
+            begin[t + 1], end[t + 1], symbol[t + 1] = i, split, grammar.first[rule]
+            begin[second], end[second], symbol[second] = split, j, grammar.second[rule]
+        y[t] = a * n + split
+
+
+@helper
+def outside(grammar, n, theta, by_begin, by_end, log_z, parts):
+    """Write the probabilities of spans with symbols and the expected number of uses of rules, from a chart of log-sums."""
+    S, base = grammar.n_symbols, n * (n + 1) // 2 * grammar.n_symbols
+    first, second, begins = grammar.first, grammar.second, grammar.begins
+    fill(parts, 0.0)
+    for a in range(S):
+        parts[span_number(0, n, n) * S + a] = exp(by_begin[0, a, n] - log_z)
+    for size in range(n, 1, -1):
+        for i in range(n - size + 1):
+            j = i + size
+            here = span_number(i, j, n) * S
+            for a in range(S):
+                p = parts[here + a]
+                if p == 0.0:
+                    continue
+                whole = by_begin[i, a, j] - theta[here + a]  # what rules and splits sum up to
+                for r in range(begins[a], begins[a + 1]):
+                    own = theta[base + r]
+                    if own == -np.inf:
+                        continue
+                    b, c, used = np.int64(first[r]), np.int64(second[r]), 0.0
+                    left, right = by_begin[i, b], by_end[j, c]
+                    for k in range(i + 1, j):
+                        share = left[k] + right[k]
+                        if share == -np.inf:
+                            continue
+                        share = p * exp(share + own - whole)
+                        used += share
+                        parts[span_number(i, k, n) * S + b] += share
+                        parts[span_number(k, j, n) * S + c] += share
+                    parts[base + r] += used
+
+
+@helper
+def insert(values, how, size, most, value, r, k, left, right):
+    """Put a derivation into a list that is sorted and no longer than `most`; returns how long it is then."""
+    if size == most and not value > values[most - 1]:
+        return size
+    at = size if size < most else most - 1
+    while at > 0 and values[at - 1] < value:
+        values[at] = values[at - 1]
+        for f in range(4):
+            how[at, f] = how[at - 1, f]
+        at -= 1
+    values[at] = value
+    how[at, 0], how[at, 1], how[at, 2], how[at, 3] = r, k, left, right
+    return min(size + 1, most)
+
+
+@helper
+def kbest_trees(grammar, n, theta, ys, out):
+    """The k best trees: every entry of the chart has its k best derivations. Returns how many there are."""
+    S, most, base = grammar.n_symbols, len(out), n * (n + 1) // 2 * grammar.n_symbols
+    cells = n * (n + 1) // 2 * S
+    values, how, found = np.empty((cells, most)), np.empty((cells, most, 4), np.int32), np.zeros(cells, np.int64)
+    for size in range(1, n + 1):
+        for i in range(n - size + 1):
+            j = i + size
+            for a in range(S):
+                cell = span_number(i, j, n) * S + a
+                own = theta[cell]
+                if own == -np.inf:
+                    continue
+                if size == 1:
+                    values[cell, 0], found[cell] = own, 1
+                    continue
+                count = 0
+                for r in range(grammar.begins[a], grammar.begins[a + 1]):
+                    rule = theta[base + r]
+                    if rule == -np.inf:
+                        continue
+                    for k in range(i + 1, j):
+                        b = span_number(i, k, n) * S + grammar.first[r]
+                        c = span_number(k, j, n) * S + grammar.second[r]
+                        for p in range(found[b]):
+                            for q in range(min(found[c], most // (p + 1))):  # (p + 1)(q + 1) - 1 others are no worse
+                                value = own + rule + values[b, p] + values[c, q]
+                                if count == most and not value > values[cell, most - 1]:
+                                    break
+                                count = insert(values[cell], how[cell], count, most, value, r, k, p, q)
+                found[cell] = count
+    # the best of all roots together
+    top = np.empty(most)
+    which, count, whole = np.empty((most, 4), np.int32), 0, span_number(0, n, n) * S
+    for a in range(S):
+        for p in range(found[whole + a]):
+            count = insert(top, which, count, most, values[whole + a, p], a, p, 0, 0)
+    begin, end = np.empty(2 * n - 1, np.int64), np.empty(2 * n - 1, np.int64)
+    symbol, rank = np.empty(2 * n - 1, np.int64), np.empty(2 * n - 1, np.int64)
+    for m in range(count):
+        out[m] = top[m]
+        begin[0], end[0], symbol[0], rank[0] = 0, n, which[m, 0], which[m, 1]
+        for t in range(2 * n - 1):
+            i, j, a, split = begin[t], end[t], symbol[t], 0
+            if j > i + 1:
+                cell = span_number(i, j, n) * S + a
+                r, split = np.int64(how[cell, rank[t], 0]), np.int64(how[cell, rank[t], 1])
+                second = t + 2 * (split - i)
+                begin[t + 1], end[t + 1], symbol[t + 1] = i, split, grammar.first[r]
+                begin[second], end[second], symbol[second] = split, j, grammar.second[r]
+                rank[t + 1], rank[second] = how[cell, rank[t], 2], how[cell, rank[t], 3]
+            ys[m, t] = a * n + split
+    return count

@@ -1,0 +1,204 @@
+"""Sentences and a grammar packed end to end: what the kernels of `grammar` see.
+
+Spans (i, j) of a sentence of n words, 0 <= i < j <= n, are numbered by their first word and then by their end, n (n + 1) / 2 of
+them. An output is a binary tree, 2 n - 1 nodes in pre-order, each written as one integer ``symbol * n + split``: the split is
+where the second child begins, and 0 for a word. So the first child of node t is node t + 1, the second one node t + 2 (split -
+i).
+
+The last symbol of every grammar is the *glue*: it has the rules ``GLUE -> A GLUE`` for every symbol A and may stand above the
+last word. Where a problem allows it (to predict), every sentence has a tree: a list of pieces that the grammar knows, as few as
+can be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.features.rows import make_rows, n_rows
+from partwise.features.selection import take_rows
+
+ANY_TAG = -1  # of a word: it may have every tag
+NO_TAG, GLUE_TAG = -1, -2  # of a symbol: it is above no single word; it is the glue
+
+
+class Grammar(NamedTuple):
+    """S symbols, the glue last, and R rules with two symbols on the right."""
+
+    parent: np.ndarray  #: (R,) int32
+    first: np.ndarray  #: (R,) int32
+    second: np.ndarray  #: (R,) int32
+    keys: np.ndarray  #: (R,) int64 ``(parent S + first) S + second``, increasing
+    begins: np.ndarray  #: (S + 1,) int64 the rules of each parent
+    tag: np.ndarray  #: (S,) int32 the tag of a symbol that may be above one word, else NO_TAG
+    root: np.ndarray  #: (S,) bool: may be above a whole sentence
+    n_symbols: int
+
+
+class GrammarProblem(NamedTuple):
+    """N packed sentences."""
+
+    rows: Any  #: feature rows, one per span, sentences end to end
+    grammar: Grammar
+    starts: np.ndarray  #: (N + 1,) int64 first word of each sentence
+    spans: np.ndarray  #: (N + 1,) int64 first span of each sentence
+    nodes: np.ndarray  #: (N + 1,) int64 first node of each output
+    tags: np.ndarray  #: (words,) int32, or ANY_TAG
+    gold: np.ndarray  #: (nodes,) int32 the right trees
+    targets: np.ndarray  #: (nodes,) int32 what margins are measured against
+    glue: bool  #: whether the glue may be used
+
+
+def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequence[int]) -> Grammar:
+    """A grammar of `n_symbols` symbols, and the glue.
+
+    Parameters
+    ----------
+    n_symbols : int
+    rules : integers (rules, 3)
+        Parent, first and second child; in any order, without repetition.
+    tags : integers (n_symbols,)
+        The tag of a symbol that may be above one word; NO_TAG for others.
+    roots : integers
+        Symbols that may be above a whole sentence.
+    """
+    given = np.asarray(rules, np.int64).reshape(-1, 3)
+    if given.size and not (0 <= given.min() and given.max() < n_symbols):
+        raise ValueError(f"Symbols of rules must be numbers from 0 to {n_symbols - 1}.")
+    if len(tags) != n_symbols:
+        raise ValueError(f"There must be a tag, or {NO_TAG}, for each of {n_symbols} symbols. Got {len(tags)}.")
+    S, glue = n_symbols + 1, n_symbols
+    gluing = np.array([(glue, a, glue) for a in range(n_symbols)], np.int64).reshape(-1, 3)
+    table = np.concatenate([given, gluing])
+    keys = (table[:, 0] * S + table[:, 1]) * S + table[:, 2]
+    if len(np.unique(keys)) != len(keys):
+        raise ValueError("A grammar must not have the same rule twice.")
+    order = np.argsort(keys)
+    table = table[order].astype(np.int32)
+    root = np.zeros(S, bool)
+    root[np.asarray(roots, np.int64)] = True
+    return Grammar(
+        parent=np.ascontiguousarray(table[:, 0]),
+        first=np.ascontiguousarray(table[:, 1]),
+        second=np.ascontiguousarray(table[:, 2]),
+        keys=keys[order],
+        begins=np.searchsorted(table[:, 0], np.arange(S + 1)).astype(np.int64),
+        tag=np.array([*tags, GLUE_TAG], np.int32),
+        root=root,
+        n_symbols=S,
+    )
+
+
+def grammar_problem(
+    x: Any,
+    lengths: Any,
+    grammar: Grammar,
+    trees: Sequence[Any] | None = None,
+    tags: Any = None,
+    *,
+    glue: bool = False,
+    dtype=np.float64,
+) -> GrammarProblem:
+    """Pack sentences.
+
+    Parameters
+    ----------
+    x : array or sparse matrix (spans, n_features), or feature rows
+        One row for each span: sentence by sentence, by first word, then by last word.
+    lengths : integers (N,)
+        Words of each sentence; zero is fine.
+    grammar : Grammar
+    trees : list of integer arrays, optional
+        The right output of each sentence. Left out for prediction.
+    tags : integers (words,), optional
+        What the tags of words are known to be; ANY_TAG for those that are not.
+    glue : bool
+        Whether a sentence may be glued together from pieces.
+    """
+    lengths = np.asarray(lengths, np.int64)
+    starts, spans, nodes = (
+        np.concatenate([[0], np.cumsum(some)]).astype(np.int64)
+        for some in (lengths, lengths * (lengths + 1) // 2, np.maximum(2 * lengths - 1, 0))
+    )
+    rows = make_rows(x, dtype) if isinstance(x, np.ndarray) or hasattr(x, "tocsr") else x
+    if n_rows(rows) != spans[-1]:
+        raise ValueError(f"These sentences have {spans[-1]} spans, but there are {n_rows(rows)} rows of features.")
+    known = np.full(starts[-1], ANY_TAG, np.int32) if tags is None else np.asarray(tags, np.int32)
+    if known.shape != (starts[-1],):
+        raise ValueError(f"There must be a tag for each of {starts[-1]} words. Got {len(known)}.")
+    gold = np.zeros(nodes[-1], np.int32)
+    problem = GrammarProblem(rows, grammar, starts, spans, nodes, known, gold, gold, glue)
+    if trees is not None:
+        if len(trees) != len(lengths):
+            raise ValueError(f"There are {len(lengths)} sentences, but {len(trees)} trees.")
+        for i, tree in enumerate(trees):
+            if len(tree) != nodes[i + 1] - nodes[i]:
+                raise ValueError(f"sentence {i}: its tree has {len(tree)} nodes, but {lengths[i]} words.")
+            gold[nodes[i] : nodes[i + 1]] = tree
+            wrong = first_wrong(problem, i, np.asarray(tree))
+            if wrong:
+                raise ValueError(f"sentence {i}: its tree is none of this grammar: {wrong}.")
+    return problem
+
+
+def nodes_of(y: Any, n: int) -> list[tuple[int, int, int, int]]:
+    """(begin, end, symbol, split) of every node of an output, in pre-order; in plain Python."""
+    begin, end, found = [0] * len(y), [n] * len(y), []
+    for t, code in enumerate(np.asarray(y).tolist()):
+        symbol, split = divmod(code, n)
+        i, j = begin[t], end[t]
+        if split:
+            if not i < split < j:
+                raise ValueError(f"node {t} of {len(y)} above words {i + 1} to {j} is split at {split}")
+            second = t + 2 * (split - i)
+            begin[t + 1], end[t + 1], begin[second], end[second] = i, split, split, j
+        elif j != i + 1:
+            raise ValueError(f"node {t} of {len(y)} is above words {i + 1} to {j}, but has no split")
+        found.append((i, j, symbol, split))
+    return found
+
+
+def first_wrong(problem: GrammarProblem, i: int, y: np.ndarray) -> str:
+    """What is wrong with an output of sentence i, in words; empty if nothing is."""
+    g, n = problem.grammar, int(problem.starts[i + 1] - problem.starts[i])
+    try:
+        nodes = nodes_of(y, n)
+    except ValueError as error:
+        return str(error)
+    for t, (a, b, symbol, split) in enumerate(nodes):
+        if not 0 <= symbol < g.n_symbols:
+            return f"there is no symbol {symbol}"
+        if t == 0 and not g.root[symbol]:
+            return f"symbol {symbol} may not be above a sentence"
+        if split:
+            key = (symbol * g.n_symbols + nodes[t + 1][2]) * g.n_symbols + nodes[t + 2 * (split - a)][2]
+            if key not in g.keys[g.begins[symbol] : g.begins[symbol + 1]]:
+                return f"there is no rule {symbol} -> {nodes[t + 1][2]} {nodes[t + 2 * (split - a)][2]}"
+        elif g.tag[symbol] < 0 or problem.tags[problem.starts[i] + a] not in (ANY_TAG, g.tag[symbol]):
+            return f"symbol {symbol} may not be above word {b}"
+    return ""
+
+
+@kernels.take.implements(GrammarProblem)
+def take(problem: GrammarProblem, which: np.ndarray) -> GrammarProblem:
+    """The sentences numbered `which`, as a problem of their own."""
+    which = np.asarray(which, np.int64)
+
+    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes = np.diff(starts)[which]
+        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
+
+    (starts, words), (spans, rows), (nodes, outputs) = (chosen(some) for some in (problem.starts, problem.spans, problem.nodes))
+    return problem._replace(
+        rows=take_rows(problem.rows, rows),
+        starts=starts,
+        spans=spans,
+        nodes=nodes,
+        tags=problem.tags[words],
+        gold=problem.gold[outputs],
+        targets=problem.targets[outputs],
+    )

@@ -1,0 +1,204 @@
+"""`ConstituencyParser`: grammars from trees, learning, answers, files, errors. All in the interpreter, but for the slow ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+
+import partwise
+from partwise import ConstituencyParser, interpret
+from partwise.datasets import Constituent, make_brackets, read_brackets
+from partwise.estimators.constituent_data import read_constituents
+from partwise.estimators.tree_grammar import binary_nodes, read_grammar
+from partwise.features.arcs import hash_text
+from partwise.features.spans import span_rows
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
+FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
+SMALL = {"hash_bits": 8, "max_epochs": 2, "random_state": 0, "templates": ["f.tag|l.tag", "l.form", "f.form[-1]"]}
+KNOWN = [("they", "PRP"), ("saw", "VBD"), ("the", "DT"), ("man", "NN"), (".", ".")]
+
+
+def sentences(trees):
+    return [tree.leaves() for tree in trees]
+
+
+@pytest.fixture(autouse=True)
+def _interpreted(request):
+    if request.node.get_closest_marker("slow"):
+        yield
+        return
+    with interpret():
+        yield
+
+
+@pytest.fixture(scope="module")
+def parser():
+    with interpret():
+        return ConstituencyParser(**SMALL).fit(make_brackets(25))
+
+
+@pytest.mark.parametrize(
+    ("markov", "symbols"),
+    [
+        (0, ["A", "B", "@A|", "C", "@A|", "D", "E"]),
+        (1, ["A", "B", "@A|B", "C", "@A|C", "D", "E"]),
+        (None, ["A", "B", "@A|B", "C", "@A|B,C", "D", "E"]),
+    ],
+)
+def test_trees_are_made_binary(markov, symbols):
+    assert [name for name, _ in binary_nodes(FLAT, markov)] == symbols
+    assert [split for _, split in binary_nodes(FLAT, markov)] == [1, 0, 2, 0, 3, 0, 0]
+
+
+@pytest.mark.parametrize("markov", [0, 1, None])
+def test_there_and_back(markov):
+    chains = [Constituent.read(text) for text in ("(S (VP (VP (V go))))", "(E (E 1) + (E (E 2)))", "(S (X (A a) (B b)))")]
+    trees = [*make_brackets(20), *make_brackets(20, "arithmetic"), FLAT, *chains]
+    grammar = read_grammar(trees, markov)
+    for tree in trees:
+        y = grammar.encode(tree, markov)
+        assert len(y) == 2 * len(tree.leaves()) - 1
+        assert grammar.decode(y, tree.words(), None) == tree
+    assert "S+VP+VP+V" in grammar.symbols and "E" in grammar.labels() and "V" not in grammar.labels()
+
+
+def test_features_are_those_of_first_and_last_words():
+    given = read_constituents([[(word, "T") for word in words] for words in ("abc", "", "d", "ef")])
+    columns, names = given.columns(True)
+    rows = span_rows(columns, names, ["f.form", "l.form[1]"], 10)
+    word = {int(hash_text(f"={letter}")): letter for letter in "abcdef"}
+    form = [word.get(int(cell), "-") for cell in rows.cells[0]]
+    spans = [form[a] + form[b] + form[b + 1] for a, b in zip(rows.head, rows.word, strict=True)]
+    assert spans == ["aab", "abc", "ac-", "bbc", "bc-", "cc-", "dd-", "eef", "ef-", "ff-"]
+
+
+def test_learns_and_answers(parser):
+    test = make_brackets(10, seed=1)
+    assert parser.score(test) > 0.95 and parser.brackets(sentences(test), test).f1 == parser.score(test)
+    assert parser.brackets(sentences(test), [str(tree) for tree in test]).tags == 1.0
+    assert parser.classes_.tolist() == ["NP", "PP", "S", "VP"]
+    assert str(parser.predict([KNOWN])[0]) == "(S (NP (PRP they)) (VP (VBD saw) (NP (DT the) (NN man))) (. .))"
+    assert parser.predict([]) == [] and parser.predict([[]]) == [Constituent("S", ())] and not len(parser.unparsed_)
+
+
+def test_what_the_grammar_does_not_know(parser):
+    """Unknown words and tags, no tree, one word: always a tree with these words and tags; those glued are named."""
+    X = [[("zzz", w[1]) for w in KNOWN], [*KNOWN[:3], ("man", "ZZ"), KNOWN[4]], KNOWN[:2], [("a", "DT")], KNOWN[2:4]]
+    trees = parser.predict(X)
+    assert [tree.leaves() for tree in trees] == X
+    assert str(trees[0]).startswith("(S (NP (PRP zzz)) (VP (VBD zzz) (NP") and "(NP (DT the) (ZZ man))" in str(trees[1])
+    assert parser.unparsed_.tolist() == [2, 3, 4]
+    assert [str(tree) for tree in trees[2:4]] == ["(S (NP (PRP they)) (VBD saw))", "(DT a)"]
+
+
+def test_one_word_that_is_a_sentence():
+    """It may be other things elsewhere, and there is nothing to learn."""
+    trees = [Constituent.read("(S (NP (V go)))"), Constituent.read("(S (V go) (X (NP (V go))  (V go)))")]
+    model = ConstituencyParser(**SMALL).fit(trees)
+    assert model.predict(trees[:1]) == trees[:1] and not len(model.unparsed_)
+
+
+def test_probabilities_and_kbest(parser):
+    best = parser.predict_kbest([KNOWN], k=3)[0]
+    assert best[0][0] == parser.predict([KNOWN])[0] and all(a[1] >= b[1] for a, b in zip(best, best[1:], strict=False))
+    assert len(best) == 1  # others are not of this grammar
+    both = parser.predict_kbest([[*KNOWN[:4], ("with", "IN"), *KNOWN[2:]]], k=3)[0]
+    assert len({str(tree) for tree, _ in both}) == len(both) == 2
+    assert len(parser.predict_kbest([KNOWN[:2]], k=3)[0]) == 1
+    with pytest.raises(ValueError, match="fits scores, not probabilities"):
+        parser.predict_marginals([KNOWN])
+    crf = clone(parser).set_params(loss="crf", C=1.0, max_epochs=1).fit(make_brackets(8))
+    found = crf.predict_marginals([KNOWN])[0]
+    assert found["S", 0, 5] == pytest.approx(1.0) and all(-1e-9 <= p <= 1 + 1e-6 for p in found.values())
+    with pytest.raises(ValueError, match="k must be an int"):
+        parser.predict_kbest([KNOWN], k=0)
+
+
+def test_tags_may_be_predicted():
+    words = [tree.words() for tree in make_brackets(4, seed=1)]
+    model = ConstituencyParser(**SMALL | {"tags": "predicted", "templates": ["f.form", "l.form", "f.form|l.form"]})
+    found = model.fit(make_brackets(25)).predict(words)
+    assert [tree.words() for tree in found] == words
+    assert model.brackets(words, make_brackets(4, seed=1)).tags > 0.8
+
+
+def test_files(parser, tmp_path):
+    test = make_brackets(5, seed=1)
+    parser.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    assert isinstance(again, ConstituencyParser) and again.predict(test) == parser.predict(test)
+    assert again.grammar_.symbols == parser.grammar_.symbols and again.classes_.tolist() == parser.classes_.tolist()
+    again.grammar_.packed.tag[0] = 99  # a tag that there is not
+    again.save(tmp_path / "bad")
+    with pytest.raises(partwise.ModelFileError, match="a symbol has a tag that there is not"):
+        partwise.load(tmp_path / "bad")
+
+
+def test_scikit_learn(parser):
+    trees = make_brackets(8)
+    search = GridSearchCV(ConstituencyParser(**SMALL | {"max_epochs": 1}), {"markov": [0, 1]}, cv=2)
+    search.fit(sentences(trees), trees)
+    assert search.best_score_ > 0.3
+    assert clone(parser).get_params() == parser.get_params()
+
+
+def test_early_stopping_weights_and_warm_starts():
+    trees = make_brackets(12)
+    model = ConstituencyParser(**SMALL | {"early_stopping": True, "patience": 1}).fit(trees)
+    assert 0 <= model.result_.history[0].validation <= 1
+    model = ConstituencyParser(**SMALL | {"warm_start": True}).fit(trees, sample_weight=[1] * 11 + [0])
+    model.fit(trees[:5])
+    with pytest.raises(ValueError, match="warm_start=True: the symbol 'A' is not in the grammar"):
+        model.fit([FLAT])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hash_bits": 40}, r"'hash_bits' parameter of ConstituencyParser must be an int in the range \[1, 30\]"),
+        ({"markov": -1}, "'markov' parameter"),
+        ({"tags": "some"}, "'tags' parameter of ConstituencyParser must be 'given' or 'predicted'. Got 'some'"),
+        ({"templates": ["h.form"]}, "span template 'h.form': cannot read"),
+        ({"templates": ["f.colour"]}, "No arc template can be used"),
+    ],
+)
+def test_bad_parameters(change, message):
+    with pytest.raises(ValueError, match=message):
+        ConstituencyParser(**SMALL | change).fit(make_brackets(2))
+
+
+def test_bad_data(parser):
+    model, trees = ConstituencyParser(**SMALL), make_brackets(2)
+    with pytest.raises(ValueError, match="no trees to learn from"):
+        model.fit(sentences(trees))
+    with pytest.raises(ValueError, match="2 sentences, but 1 trees"):
+        model.fit(sentences(trees), trees[:1])
+    with pytest.raises(ValueError, match="sentence 0: its tree has .* for word 1, the sentence"):
+        model.fit([KNOWN], ["(S (PRP We) (VBD saw))"])
+    with pytest.raises(ValueError, match="sentence 0: its tree has 2 words, the sentence 5 words"):
+        model.fit([KNOWN], ["(S (PRP they) (VBD saw))"])
+    with pytest.raises(ValueError, match="other tags than the sentence"):
+        model.fit([KNOWN[:2]], ["(S (PRP they) (NN saw))"])
+    with pytest.raises(ValueError, match=r"<bytes>, line 2: the label 'A\+B'"):
+        model.fit(read_brackets(b"(S a)\n(A+B a)"))
+    with pytest.raises(ValueError, match="This model looks at tags"):
+        parser.predict([["they", "saw"]])
+    with pytest.raises(TypeError, match="Got a string instead"):
+        parser.predict(["they saw"])
+    with pytest.raises(TypeError, match="list of lists of words"):
+        parser.predict("they saw")
+    with pytest.raises(ValueError, match="has nothing below it"):
+        model.fit([Constituent("S", ())])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["english", "arithmetic"])
+def test_ambiguous_trees_are_learnt(kind):
+    """Compiled: where a phrase goes depends on its noun, which pairs of words at the ends of spans tell."""
+    model = ConstituencyParser(hash_bits=14, max_epochs=5, random_state=0).fit(make_brackets(300, kind))
+    scores = model.brackets(make_brackets(100, kind, seed=1))
+    assert scores.f1 > 0.97 and not len(model.unparsed_)
+    assert np.isfinite(model.weights_).all()
