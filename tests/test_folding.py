@@ -40,6 +40,7 @@ def test_compiled_oracles_equal_enumeration(case):
     check_features(*case)
 
 
+@pytest.mark.slow
 def test_compiled_oracles_equal_interpreted_ones_where_all_kinds_of_loops_are():
     """Long enough for multi-loops, whose number of structures enumeration cannot list."""
     rng = np.random.default_rng(0)

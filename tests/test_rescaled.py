@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+import partwise
 from budget_structure import BudgetProblem, make_budget
 from partwise import Classifier, SequenceLabeler, kernels, load
 from partwise.compilation import entry, interpret
@@ -160,20 +161,21 @@ def test_gradient_is_that_of_central_differences(kind, loss):
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
 def test_partial_labels_are_compared_with_their_best_completion(kind):
     """The cost is against the set, and the convex problem with the completions for targets bounds the loss from above."""
-    for problem, w in draws(kind, 12, partial=True):
-        n = kernels.n_examples(problem)
-        examples = [Enumeration(problem, i, w) for i in range(n)]
-        solver, rng = CCCP(DCA()), np.random.default_rng(0)
-        for power in (0.5, 1.0):
-            expected = [e.value(Rescaled(power)) for e in examples]
-            rounding = max(e.rounding for e in examples)
-            np.testing.assert_allclose(losses_at(problem, Rescaled(power), w), expected, rtol=1e-9, atol=rounding)
-            task = make_task(problem, Rescaled(power), 1.0)
-            state = solver.init(task, w)
-            fixed = kernels.with_targets(problem, state.targets)
-            np.testing.assert_allclose(losses_at(fixed, Rescaled(power), w), expected, rtol=1e-9, atol=rounding)
-            other = rng.normal(size=len(w))
-            assert (losses_at(fixed, Rescaled(power), other) >= losses_at(problem, Rescaled(power), other) - 1e-9).all()
+    with partwise.interpret():  # tiny problems, and as many kinds of them to compile
+        for problem, w in draws(kind, 12, partial=True):
+            n = kernels.n_examples(problem)
+            examples = [Enumeration(problem, i, w) for i in range(n)]
+            solver, rng = CCCP(DCA()), np.random.default_rng(0)
+            for power in (0.5, 1.0):
+                expected = [e.value(Rescaled(power)) for e in examples]
+                rounding = max(e.rounding for e in examples)
+                np.testing.assert_allclose(losses_at(problem, Rescaled(power), w), expected, rtol=1e-9, atol=rounding)
+                task = make_task(problem, Rescaled(power), 1.0)
+                state = solver.init(task, w)
+                fixed = kernels.with_targets(problem, state.targets)
+                np.testing.assert_allclose(losses_at(fixed, Rescaled(power), w), expected, rtol=1e-9, atol=rounding)
+                other = rng.normal(size=len(w))
+                assert (losses_at(fixed, Rescaled(power), other) >= losses_at(problem, Rescaled(power), other) - 1e-9).all()
 
 
 # -- the bounded loss and CCCP ----------------------------------------------------------------------------------------
