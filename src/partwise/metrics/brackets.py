@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from partwise.datasets.brackets import Constituent
+if TYPE_CHECKING:
+    from partwise.datasets.brackets import Constituent
 
 PUNCTUATION = frozenset({",", ".", ":", "``", "''", "PUNCT"})  #: tags that may be left out
 
