@@ -9,7 +9,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry
-from partwise.structures.ad3 import ad3
+from partwise.estimators.passes import score_pass
+from partwise.structures.ad3 import ad3, is_closed
 from partwise.structures.branch_and_bound import best_exactly
 from partwise.structures.factor_graph import GraphProblem, view
 from partwise.structures.graph_factors import allows
@@ -28,7 +29,6 @@ class Answer:
     relaxed: np.ndarray  #: probability-like numbers of literals, of the linear relaxation
     n_iterations: int
     bounds: np.ndarray  #: after each iteration of AD3
-    first: np.ndarray  #: first literal of each variable
 
     def of(self, x: Any) -> np.ndarray:
         """States of these variables, in their shape."""
@@ -57,12 +57,6 @@ class Beliefs:
 
 
 FOREST, AD3, EXACT, MARGINALS = range(4)
-
-
-@entry
-def score_parts(problem, i, w, theta):
-    """Scores of all parts."""
-    kernels.score(problem, i, w, theta)
 
 
 @entry
@@ -105,7 +99,7 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     if len(weights) < problem.n_weights:
         raise ValueError(f"There are {problem.n_weights} weights. Got {len(weights)}.")
     theta = np.zeros(int(kernels.n_parts(problem, i)))
-    score_parts(problem, i, weights, theta)
+    score_pass(problem, i, weights, theta)
     return theta
 
 
@@ -122,24 +116,19 @@ def find_best(problem: GraphProblem, i: int, w: Any, method: str) -> Answer:
     graph, theta = view(problem, i), scores_of(problem, i, w)
     if method != "ad3" and problem.forest[i]:
         (value, bound, n), y, *_ = question(problem, i, theta, FOREST)
-        return Answer(y, float(value), float(bound), value > -np.inf, one_hot(graph, y), 0, np.array([value]), graph.first)
+        return Answer(y, float(value), float(bound), value > -np.inf, one_hot(graph, y), 0, np.array([value]))
     bounds = np.full(problem.search.iterations, np.nan)
     (value, bound, n), y, p, _ = question(problem, i, theta, AD3, bounds)
-    if (method == "exact" and not closed(value, bound)) or (value == -np.inf and bound > -np.inf):
+    if (method == "exact" and not is_closed(value, bound)) or (value == -np.inf and bound > -np.inf):
         (value, bound, _), y, *_ = question(problem, i, theta, EXACT)
     if bound < impossible(theta):
         value = -np.inf
-    return Answer(y, float(value), float(bound), closed(value, bound), p, int(n), bounds[:n].copy(), graph.first)
+    return Answer(y, float(value), float(bound), is_closed(value, bound), p, int(n), bounds[:n].copy())
 
 
 def impossible(theta: np.ndarray) -> float:
     """No output has a score as low as this."""
     return -1.0 - float(np.abs(theta[np.isfinite(theta)]).sum())
-
-
-def closed(value: float, bound: float) -> bool:
-    """Whether a score reaches its bound."""
-    return value > -np.inf and bound - value <= 1e-9 * (1.0 + abs(bound))
 
 
 def one_hot(graph: Any, y: np.ndarray) -> np.ndarray:
@@ -168,11 +157,11 @@ def answer_by_highs(problem: GraphProblem, i: int, w: Any, whole: bool) -> Answe
     value, x = solve_program(linear_program(graph, theta), whole)
     n, y = int(n_literals(graph)), np.zeros(len(graph.states), np.int32)
     if value == -np.inf:
-        return Answer(y, value, value, False, np.zeros(n), 0, np.zeros(0), graph.first)
+        return Answer(y, value, value, False, np.zeros(n), 0, np.zeros(0))
     for v, states in enumerate(graph.states):
         here = x[graph.first[v] : graph.first[v + 1]]
         y[v] = here[0] > 0.5 if states == 1 else int(np.argmax(here))
-    return Answer(y, value, value, whole, x[:n], 0, np.zeros(0), graph.first)
+    return Answer(y, value, value, whole, x[:n], 0, np.zeros(0))
 
 
 def refuse_infeasible(problem: GraphProblem, i: int, names: list[str]) -> None:

@@ -105,6 +105,19 @@ def kbest(problem, i, theta, ys, values):
 
 
 @kernel
+def hold(problem, i, theta, t, code, far):
+    """theta = -inf for all but the outputs that have `code` at position t; where no part says so, add `far` to what does.
+
+    With `forbid` it is all that `partition.kbest_by_partition` needs, which makes a `kbest` of any `best`.
+    """
+
+
+@kernel
+def forbid(problem, i, theta, t, code, far):
+    """theta = -inf for the outputs that have `code` at position t; else as `hold`."""
+
+
+@kernel
 def expected(problem, i, theta, parts):
     """Write the part marginals E[z] under p(y) ~ exp(theta . z(y)) into parts and return log sum_y exp(theta . z(y))."""
 

@@ -58,6 +58,12 @@ def fill(out, value):
 
 
 @helper
+def clipped(x, limit):
+    """x, but not beyond +-limit."""
+    return max(-limit, min(limit, x))
+
+
+@helper
 def copy(values, out):
     """out[:] = values, likewise."""
     for c in range(len(values)):

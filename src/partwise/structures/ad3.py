@@ -41,11 +41,18 @@ from partwise.numerics import copy, fill
 from partwise.structures.graph_factors import FAR, allows, best_configuration, table_value
 from partwise.structures.graph_head import head_value
 from partwise.structures.graph_layout import DENSE, HEAD, TREE, choices, n_literals, write_states
+from partwise.structures.graph_order import factors_at
 
 MOST_ACTIVE = 24  # configurations that a factor keeps at most
 INNER = 12  # configurations that are added or dropped at most, for one factor in one iteration
 WINDOW = 100  # iterations in which the bound must have fallen, once residuals are small
 RIDGE = 1e-9  # configurations may depend on each other: then weights are not unique
+
+
+@helper
+def is_closed(value, bound):
+    """Whether a score reaches its bound: then it is the best of all."""
+    return value > -np.inf and bound - value <= 1e-9 * (1.0 + abs(bound))
 
 
 @helper
@@ -346,12 +353,12 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
         if done or iteration >= round_at:
             round_at = iteration + 1 + iteration // 4
             score = rounded(graph, theta, p, guess, on)
-            if done and score > -np.inf and bound - score > 1e-9 * (1.0 + abs(bound)):
+            if done and score > -np.inf and not is_closed(score, bound):
                 score = improved(graph, theta, guess)
             if score > value:
                 value = score
                 copy(guess, y)
-        if done or bound - value <= 1e-9 * (1.0 + abs(bound)):
+        if done or is_closed(value, bound):
             return value, bound, iteration + 1
     return value, bound, max_iterations
 
@@ -377,20 +384,11 @@ def rounded(graph, theta, p, y, on):
 def improved(graph, theta, y):
     """Change one variable at a time while that is for the better (ICM, Besag 1986); returns the score. Trees stay as they are."""
     V = len(graph.states)
-    count, held = np.zeros(V + 1, np.int64), np.zeros(V, np.bool_)
-    for f in range(len(graph.kind)):
-        for k in range(graph.ports[f], graph.ports[f + 1]):
-            v = graph.owner[graph.literal[k]]
-            held[v] = held[v] or graph.kind[f] == TREE or graph.kind[f] == HEAD
-            count[v + 1] += 1
+    count, at = factors_at(graph)
+    held = np.zeros(V, np.bool_)
     for v in range(V):
-        count[v + 1] += count[v]
-    at, free = np.empty(len(graph.literal), np.int64), count[:V].copy()
-    for f in range(len(graph.kind)):
-        for k in range(graph.ports[f], graph.ports[f + 1]):
-            v = graph.owner[graph.literal[k]]
-            at[free[v]] = f
-            free[v] += 1
+        for j in range(count[v], count[v + 1]):
+            held[v] = held[v] or graph.kind[at[j]] == TREE or graph.kind[at[j]] == HEAD
     better = True
     while better:
         better = False
@@ -401,12 +399,9 @@ def improved(graph, theta, y):
             for s in range(choices(graph, v)):
                 y[v] = s
                 value = theta[graph.first[v] + s] if graph.states[v] > 1 else theta[graph.first[v]] * s if s else 0.0
-                last = -1
                 for j in range(count[v], count[v + 1]):
-                    f = at[j]
-                    if f != last and value > -np.inf:
-                        value += table_value(graph, f, theta, y) if allows(graph, f, y) else -np.inf
-                    last = f
+                    if value > -np.inf:
+                        value += table_value(graph, at[j], theta, y) if allows(graph, at[j], y) else -np.inf
                 if value > top or (value == top and s == was):
                     top, pick = value, s
             y[v] = pick

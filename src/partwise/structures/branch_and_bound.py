@@ -16,9 +16,9 @@ import numpy as np
 
 from partwise.compilation import helper
 from partwise.numerics import copy, fill
-from partwise.structures.ad3 import ad3, value_of_output
+from partwise.structures.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.graph_factors import FAR
-from partwise.structures.graph_layout import n_literals
+from partwise.structures.graph_layout import choices, hold_state, n_literals
 
 
 @helper
@@ -46,18 +46,8 @@ def best_exactly(graph, theta, y, max_iterations, tol, max_nodes):
         copy(theta, held)
         lifted = 0.0
         for v in range(V):
-            if fixed[v] < 0:
-                continue
-            if graph.states[v] == 1:
-                if fixed[v]:
-                    held[graph.first[v]] += boost
-                    lifted += boost
-                else:
-                    held[graph.first[v]] = -np.inf
-            else:
-                for s in range(graph.states[v]):
-                    if s != fixed[v]:
-                        held[graph.first[v] + s] = -np.inf
+            if fixed[v] >= 0:
+                lifted += hold_state(graph, held, v, fixed[v], boost)
         score, bound, _ = ad3(graph, held, guess, p, max_iterations, tol, none)
         nodes += 1
         score, bound = score - lifted, bound - lifted
@@ -67,7 +57,7 @@ def best_exactly(graph, theta, y, max_iterations, tol, max_nodes):
         if score > value:
             value = value_of_output(graph, theta, guess)
             copy(guess, y)
-        closed = bound < -0.5 * FAR or (value > -np.inf and bound <= value + 1e-9 * (1.0 + abs(value)))
+        closed = bound < -0.5 * FAR or is_closed(value, bound)
         if not closed and nodes >= max_nodes:
             return value, max(bound, bounds[:depth].max() if depth else bound), nodes
         pick, least = -1, np.inf
@@ -86,15 +76,15 @@ def best_exactly(graph, theta, y, max_iterations, tol, max_nodes):
         # the next state to try, here or further up
         while depth > 0:
             v = path[depth - 1]
-            count, s = (2, -1) if graph.states[v] == 1 else (graph.states[v], -1)
+            s = -1
             if pick >= 0:
-                if count == 2 and graph.states[v] == 1:
+                if graph.states[v] == 1:
                     s = 1 if p[graph.first[v]] > 0.5 else 0
                 else:
                     s = np.argmax(p[graph.first[v] : graph.first[v + 1]])
                 pick = -1
             else:
-                for k in range(count):
+                for k in range(choices(graph, v)):
                     if not tried[depth - 1, k]:
                         s = k
             if s >= 0:

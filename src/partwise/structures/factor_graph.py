@@ -25,9 +25,10 @@ from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import entry, helper
 from partwise.numerics import fill
-from partwise.structures.ad3 import ad3, value_of_output
+from partwise.partition import kbest_by_partition
+from partwise.structures.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.branch_and_bound import best_exactly
-from partwise.structures.graph_layout import DENSE, Graph, entry_of, n_literals
+from partwise.structures.graph_layout import DENSE, Graph, entry_of, hold_state, n_literals
 from partwise.structures.graph_messages import best_in_forest, propagate
 
 NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
@@ -262,13 +263,11 @@ def best(problem, i, theta, y):
     value, bound, _ = ad3(graph, scores, y, p, search.iterations, search.tol, p[:0])
     if bound == -np.inf:
         return -np.inf
-    if not (bound - value <= 1e-9 * (1.0 + abs(bound))):
-        if search.exact:
-            value, bound, _ = best_exactly(graph, scores, y, search.iterations, search.tol, search.nodes)
-        elif value == -np.inf:  # what was rounded is against a hard factor
-            value, bound, _ = best_exactly(graph, scores, y, search.iterations, search.tol, REPAIRS)
-        if not (bound - value <= 1e-9 * (1.0 + abs(bound))):
-            problem.status[i] |= NOT_PROVEN
+    if not is_closed(value, bound) and (search.exact or value == -np.inf):  # -inf: what was rounded is against a hard factor
+        nodes = search.nodes if search.exact else REPAIRS
+        value, bound, _ = best_exactly(graph, scores, y, search.iterations, search.tol, nodes)
+    if not is_closed(value, bound):
+        problem.status[i] |= NOT_PROVEN
     return value
 
 
@@ -296,89 +295,21 @@ def expected(problem, i, theta, parts):
 
 @kernels.kbest.implements(GraphProblem)
 def kbest(problem, i, theta, ys, values):
-    """Lawler's partition: the next best is the best of what is left when states of those found are ruled out, V at a time."""
-    V, most = length(problem, i), len(values)
+    return kbest_by_partition(problem, i, theta, ys, values)
+
+
+@kernels.hold.implements(GraphProblem)
+def hold(problem, i, theta, t, code, far):
+    hold_state(view(problem, i), theta, t, code, far)
+
+
+@kernels.forbid.implements(GraphProblem)
+def forbid(problem, i, theta, t, code, far):
     graph = view(problem, i)
-    found, size = 0, 1
-    room = 1 + most * V
-    outputs, tops = np.empty((room, V), np.int32), np.full(room, -np.inf)
-    free, parents = np.zeros(room, np.int64), np.full(room, -1, np.int64)
-    rest, y = np.empty(len(theta), theta.dtype), np.empty(V, np.int32)
-    tops[0] = best(problem, i, theta, y)
-    outputs[0] = y
-    while found < most:
-        top = -1
-        for k in range(size):
-            if tops[k] > -np.inf and (top < 0 or tops[k] > tops[top]):
-                top = k
-        if top < 0:
-            break
-        ys[found, :V], values[found] = outputs[top], tops[top]
-        found += 1
-        tops[top] = -np.inf
-        if found == most:
-            break
-        for first in range(free[top], V):
-            rest[:] = theta
-            lifted = 0.0
-            for v in range(first):
-                lifted += hold(graph, rest, v, outputs[top, v])
-            node = top
-            while node >= 0:  # what this variable has here, and in the ancestors that agree with it before
-                forbid(graph, rest, first, outputs[node, first])
-                parent, same = parents[node], True
-                if parent >= 0:
-                    for v in range(first):
-                        same = same and outputs[parent, v] == outputs[node, v]
-                node = parent if same else -1
-            value = best(problem, i, rest, y)
-            for v in range(first):
-                if y[v] != outputs[top, v]:
-                    value = -np.inf
-            if value > -np.inf:
-                value = value_of_output(graph, theta, y)
-                forbidden, node = False, top
-                while node >= 0:
-                    same = True
-                    for v in range(first + 1):
-                        same = same and outputs[node, v] == y[v]
-                    forbidden = forbidden or same
-                    node = parents[node]
-                if forbidden:
-                    value = -np.inf
-            outputs[size], tops[size], free[size], parents[size] = y, value, first, top
-            size += 1
-    return found
-
-
-@helper
-def hold(graph, theta, v, s):
-    """Make every other state of a variable impossible; for a bit that must be true, impossibly bad."""
-    a, n = graph.first[v], graph.states[v]
-    if n == 1:
-        if s == 0:
-            theta[a] = -np.inf
-            return 0.0
-        boost = 1.0
-        for k in range(len(theta)):
-            if theta[k] > -np.inf:
-                boost += 2.0 * abs(theta[k])
-        theta[a] += boost
-        return boost
-    for k in range(n):
-        if k != s:
-            theta[a + k] = -np.inf
-    return 0.0
-
-
-@helper
-def forbid(graph, theta, v, s):
-    """Make a state of a variable impossible."""
-    a, n = graph.first[v], graph.states[v]
-    if n == 1:
-        hold(graph, theta, v, 1 - s)
+    if graph.states[t] == 1:
+        hold_state(graph, theta, t, 1 - code, far)
     else:
-        theta[a + s] = -np.inf
+        theta[graph.first[t] + code] = -np.inf
 
 
 @entry

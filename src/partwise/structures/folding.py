@@ -22,6 +22,7 @@ from partwise import kernels
 from partwise.accumulator import row
 from partwise.compilation import helper
 from partwise.numerics import copy, fill
+from partwise.partition import kbest_by_partition
 from partwise.structures.folding_best import best_structure
 from partwise.structures.folding_entries import entries_of
 from partwise.structures.folding_inside import pair_part, prepare
@@ -184,64 +185,28 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
-@helper
-def keep_only(theta, K, n, a, partner):
-    """theta = -inf for everything base a may do but this."""
-    if partner >= 0:
-        theta[K + a] = -np.inf
+@kernels.hold.implements(FoldingProblem)
+def hold(problem, i, theta, t, code, far):
+    K, n = problem.n_tied, length(problem, i)
+    if code >= 0:
+        theta[K + t] = -np.inf
     for b in range(n):
-        if b != a and b != partner:
-            theta[K + n + pair_part(n, min(a, b), max(a, b))] = -np.inf
+        if b != t and b != code:
+            theta[K + n + pair_part(n, min(t, b), max(t, b))] = -np.inf
 
 
-@helper
-def exclude(theta, K, n, a, partner):
-    """theta = -inf for this."""
-    if partner < 0:
-        theta[K + a] = -np.inf
+@kernels.forbid.implements(FoldingProblem)
+def forbid(problem, i, theta, t, code, far):
+    K, n = problem.n_tied, length(problem, i)
+    if code < 0:
+        theta[K + t] = -np.inf
     else:
-        theta[K + n + pair_part(n, min(a, partner), max(a, partner))] = -np.inf
+        theta[K + n + pair_part(n, min(t, code), max(t, code))] = -np.inf
 
 
 @kernels.kbest.implements(FoldingProblem)
 def kbest(problem, i, theta, ys, values):
-    """Lawler's partition: the structures left differ from one found at a first base, before which they agree. k n oracles."""
-    K, n, most, parts = problem.n_tied, length(problem, i), len(values), n_parts(problem, i)
-    room = most * (n + 1) + 1
-    found, tops = np.empty((room, n), np.int32), np.empty(room)
-    free, parents = np.empty(room, np.int64), np.empty(room, np.int64)
-    rest, y = np.empty(parts, theta.dtype), np.empty(n, np.int32)
-    size, count, top, last = 0, 0, -1, 1
-    while True:
-        for first in range(
-            free[top] if top >= 0 else 0, last
-        ):  # the best structure of each class that `top` leaves; of all, at first
-            copy(theta[:parts], rest)
-            for a in range(first if top >= 0 else 0):
-                keep_only(rest, K, n, a, found[top, a])
-            node = top
-            while node >= 0:  # what this base does in this structure, and in those it descends from that agree with it before
-                exclude(rest, K, n, first, found[node, first])
-                parent, same = parents[node], True
-                if parent >= 0:
-                    for a in range(first):
-                        same = same and found[parent, a] == found[node, a]
-                node = parent if same else -1
-            tops[size], free[size], parents[size] = best(problem, i, rest, y), first, top
-            copy(y, found[size])
-            size += 1
-        top, last = -1, n
-        for k in range(size):
-            if tops[k] > -np.inf and (top < 0 or tops[k] > tops[top]):
-                top = k
-        if top < 0 or count == most:
-            return count
-        copy(found[top], ys[count])
-        values[count] = tops[top]
-        tops[top] = -np.inf
-        count += 1
-        if count == most:
-            return count
+    return kbest_by_partition(problem, i, theta, ys, values)
 
 
 @kernels.outputs.implements(FoldingProblem)

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.compilation import helper
-from partwise.numerics import exp, fill
+from partwise.numerics import clipped, exp, fill
 from partwise.structures.spanning_trees import log_add
 
 NOTHING = -40.0  # log of a probability whose share does not count
@@ -154,7 +154,7 @@ def head_messages(members, table, scores, out, parts, far):
         for k in range(G):
             if k != g:
                 rest = log_add(rest, weight[k])
-        out[g] = clip(max(-far, weight[g] - max(-far, scores[g])) - max(-far, rest), far)
+        out[g] = clipped(max(-far, weight[g] - max(-far, scores[g])) - max(-far, rest), far)
     for m in range(arcs):
         if on[m] - total < -1e-6:
             off = total + np.log1p(-np.exp(on[m] - total))
@@ -163,14 +163,8 @@ def head_messages(members, table, scores, out, parts, far):
             for g in range(pick):
                 left_out = sum_side(table, scores, G, L, R, g, side, m - (0 if side == 0 else L), forward)
                 off = log_add(off, weight[g] - sides[side, g] + left_out)
-        out[G + m] = clip(max(-far, on[m] - max(-far, scores[G + m])) - max(-far, off), far)
+        out[G + m] = clipped(max(-far, on[m] - max(-far, scores[G + m])) - max(-far, off), far)
     return total
-
-
-@helper
-def clip(x, far):
-    """x, but not beyond certainty."""
-    return max(-far, min(far, x))
 
 
 @helper

@@ -87,6 +87,19 @@ def is_on(graph, literal, y):
 
 
 @helper
+def hold_state(graph, theta, v, s, far):
+    """Make every other state of a variable impossible; of a bit that must be true, worth `far` less. Returns what was added."""
+    a, n = graph.first[v], graph.states[v]
+    if n == 1:
+        theta[a] = theta[a] + far if s else -np.inf
+        return far if s else 0.0
+    for k in range(n):
+        if k != s:
+            theta[a + k] = -np.inf
+    return 0.0
+
+
+@helper
 def entry_of(graph, f, y):
     """Which entry of the table of a dense factor an output has."""
     k = 0

@@ -35,6 +35,7 @@ from partwise.compilation import helper
 from partwise.numerics import copy, fill
 from partwise.structures.graph_factors import best_configuration
 from partwise.structures.graph_layout import DENSE, ONE_OF_K, choices, n_literals
+from partwise.structures.graph_order import factors_at
 from partwise.structures.graph_sums import certainty, messages_of
 from partwise.structures.spanning_trees import log_add
 
@@ -246,18 +247,9 @@ def propagate(graph, order, forest, theta, max_sweeps, tol, damping, residual, p
 @helper
 def by_residuals(graph, theta, belief, message, max_sweeps, tol, damping, scores, out, none, far):
     """The factor whose surroundings changed most speaks next; F times is a sweep."""
-    F, n = len(graph.kind), n_literals(graph)
-    debt, count, fill_to = np.full(F, np.inf), np.zeros(n + 1, np.int64), np.zeros(n, np.int64)
-    for p in range(len(graph.literal)):
-        count[graph.literal[p] + 1] += 1
-    for k in range(n):
-        count[k + 1] += count[k]
-    at = np.empty(len(graph.literal), np.int64)  # factors at each literal
-    for f in range(F):
-        for p in range(graph.ports[f], graph.ports[f + 1]):
-            k = graph.literal[p]
-            at[count[k] + fill_to[k]] = f
-            fill_to[k] += 1
+    F = len(graph.kind)
+    debt = np.full(F, np.inf)
+    count, at = factors_at(graph)
     spoken = 0
     while spoken < max_sweeps * F:
         f = 0
@@ -271,10 +263,9 @@ def by_residuals(graph, theta, belief, message, max_sweeps, tol, damping, scores
         debt[f] = damping * change  # what damping held back is still to be said
         for p in range(graph.ports[f], graph.ports[f + 1]):
             v = graph.owner[graph.literal[p]]
-            for k in range(graph.first[v], graph.first[v + 1]):
-                for j in range(count[k], count[k + 1]):
-                    if at[j] != f:
-                        debt[at[j]] = max(debt[at[j]], change) if debt[at[j]] < np.inf else np.inf
+            for j in range(count[v], count[v + 1]):
+                if at[j] != f:
+                    debt[at[j]] = max(debt[at[j]], change)
     return max_sweeps, False
 
 

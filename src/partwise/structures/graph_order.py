@@ -8,6 +8,31 @@ from partwise.compilation import helper
 
 
 @helper
+def factors_at(graph):
+    """The factors at each variable, each once: those of variable v are ``at[count[v] : count[v + 1]]``. O(ports)."""
+    V = len(graph.states)
+    count, last = np.zeros(V + 1, np.int64), np.full(V, -1, np.int64)
+    for f in range(len(graph.kind)):
+        for p in range(graph.ports[f], graph.ports[f + 1]):
+            v = graph.owner[graph.literal[p]]
+            if last[v] != f:
+                last[v] = f
+                count[v + 1] += 1
+    for v in range(V):
+        count[v + 1] += count[v]
+        last[v] = -1
+    at, free = np.empty(count[V], np.int64), count[:V].copy()
+    for f in range(len(graph.kind)):
+        for p in range(graph.ports[f], graph.ports[f + 1]):
+            v = graph.owner[graph.literal[p]]
+            if last[v] != f:
+                last[v] = f
+                at[free[v]] = f
+                free[v] += 1
+    return count, at
+
+
+@helper
 def plan(graph, order, parents):
     """Fill `order` with the factors breadth first, each after the one above it; returns whether there is no cycle.
 
@@ -15,17 +40,7 @@ def plan(graph, order, parents):
     one in that graph. O(ports).
     """
     F, V = len(graph.kind), len(graph.states)
-    count = np.zeros(V + 1, np.int64)
-    for p in range(len(graph.literal)):
-        count[graph.owner[graph.literal[p]] + 1] += 1
-    for v in range(V):
-        count[v + 1] += count[v]
-    at, free = np.empty(len(graph.literal), np.int64), count[:V].copy()
-    for f in range(F):
-        for p in range(graph.ports[f], graph.ports[f + 1]):
-            v = graph.owner[graph.literal[p]]
-            at[free[v]] = f
-            free[v] += 1
+    count, at = factors_at(graph)
     seen, placed, queue = np.zeros(V, np.bool_), np.zeros(F, np.bool_), np.empty(V, np.int64)
     n, forest = 0, True
     for root in range(V):

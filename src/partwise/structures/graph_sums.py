@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.compilation import helper
-from partwise.numerics import fill
+from partwise.numerics import clipped, fill
 from partwise.structures.graph_factors import advance, arc_scores, port_score
 from partwise.structures.graph_head import head_messages
 from partwise.structures.graph_layout import (
@@ -42,12 +42,6 @@ def certainty(theta):
         if theta[k] > -np.inf:
             total += 4.0 * abs(theta[k])
     return total
-
-
-@helper
-def clipped(x, far):
-    """x, but not beyond certainty."""
-    return max(-far, min(far, x))
 
 
 @helper

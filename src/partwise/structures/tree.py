@@ -23,6 +23,7 @@ from partwise.accumulator import row
 from partwise.compilation import entry, helper
 from partwise.features.rows import add_label, add_row, emit
 from partwise.numerics import copy, exp, fill
+from partwise.partition import kbest_by_partition
 from partwise.structures.projective_trees import best_projective_tree, sum_over_projective_trees
 from partwise.structures.spanning_trees import best_tree, sum_over_trees
 from partwise.structures.tree_packing import (  # noqa: F401 - one place to import trees from
@@ -166,58 +167,20 @@ def best(problem, i, theta, y):
 
 @kernels.kbest.implements(TreeProblem)
 def kbest(problem, i, theta, ys, values):
-    """Lawler's partition: the trees that are left differ from one found at a first word, before which they agree. k n oracles."""
-    L, n, most = problem.n_labels, length(problem, i), len(values)
-    y = np.empty(n, np.int32)
-    # what is still to be looked at: the best tree of each class, and where its class begins to differ from its parent
-    room = most * (n + 1) + 1
-    trees, tops, free, parents = np.empty((room, n), np.int32), np.empty(room), np.empty(room, np.int64), np.empty(room, np.int64)
-    tops[0], free[0], parents[0] = best(problem, i, theta, y), 0, -1
-    trees[0] = y
-    size, found = 1, 0
-    rest = np.empty(len(theta), theta.dtype)
-    while found < most:
-        top = -1
-        for k in range(size):
-            if tops[k] > -np.inf and (top < 0 or tops[k] > tops[top]):
-                top = k
-        if top < 0:
-            break
-        ys[found, :n], values[found] = trees[top], tops[top]
-        found += 1
-        tops[top] = -np.inf
-        if found == most:
-            break
-        for first in range(free[top], n):
-            rest[:] = theta
-            for m in range(first):
-                keep_only(rest, m, n, L, trees[top, m])
-            exclude(rest, trees, parents, top, first, n, L)
-            value = best(problem, i, rest, y)
-            trees[size], tops[size], free[size], parents[size] = y, value, first, top
-            size += 1
-    return found
+    return kbest_by_partition(problem, i, theta, ys, values)
 
 
-@helper
-def keep_only(theta, m, n, L, code):
-    """theta = -inf for every head and label of word m but this."""
-    start = m * (n + 1) * L
-    value = theta[start + code]
-    fill(theta[start : start + (n + 1) * L], -np.inf)
-    theta[start + code] = value
+@kernels.hold.implements(TreeProblem)
+def hold(problem, i, theta, t, code, far):
+    size = (length(problem, i) + 1) * problem.n_labels
+    value = theta[t * size + code]
+    fill(theta[t * size : (t + 1) * size], -np.inf)
+    theta[t * size + code] = value
 
 
-@helper
-def exclude(theta, trees, parents, node, first, n, L):
-    """theta = -inf for what word `first` has in this tree and in those of its ancestors that agree with it before."""
-    while node >= 0:
-        theta[first * (n + 1) * L + trees[node, first]] = -np.inf
-        parent, same = parents[node], True
-        if parent >= 0:
-            for m in range(first):
-                same = same and trees[parent, m] == trees[node, m]
-        node = parent if same else -1
+@kernels.forbid.implements(TreeProblem)
+def forbid(problem, i, theta, t, code, far):
+    theta[t * (length(problem, i) + 1) * problem.n_labels + code] = -np.inf
 
 
 @kernels.expected.implements(TreeProblem)
@@ -269,7 +232,7 @@ def restrict(problem, i, theta):
     for m in range(n):
         known = problem.gold[first + m]
         if known >= 0:
-            keep_only(theta, m, n, L, known)
+            hold(problem, i, theta, m, known, 0.0)
         elif known < UNKNOWN:
             for h in range(n + 1):
                 if h != -2 - known:
