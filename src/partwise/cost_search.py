@@ -28,6 +28,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import helper
+from partwise.numerics import copy
 
 HALVINGS = 60  # of an interval: down to the last digits
 
@@ -61,7 +62,7 @@ def search_costs(problem, i, theta, ys, values, costs, lines):
         if not costs[b] > costs[a]:
             continue
         slope = max((values[a] - values[b]) / (costs[b] - costs[a]), 0.0)
-        augmented[:] = theta
+        copy(theta, augmented)
         kernels.add_cost(problem, i, slope, augmented)
         lines[queries, 0], lines[queries, 1] = slope, float(kernels.best(problem, i, augmented, ys[n]))
         queries += 1

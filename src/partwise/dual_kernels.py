@@ -23,6 +23,7 @@ from partwise import kernels
 from partwise.accumulator import clear
 from partwise.compilation import helper, kernel
 from partwise.loss_kernels import Maximum, score_augmented
+from partwise.numerics import copy
 from partwise.rescaled_kernels import (
     RescaledMaximum,
     add_rescaled,
@@ -166,7 +167,7 @@ def _(loss, problem, i, theta, reference, shift, y):
 def _(loss, problem, i, theta, reference, shift, y):
     ys, values, costs, n = best_of_costs(problem, i, theta, len(y))
     top, which = highest(values, costs, n, reference, loss.power)
-    y[:] = ys[which]
+    copy(ys[which], y)
     return top - shift
 
 

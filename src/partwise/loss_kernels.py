@@ -13,6 +13,7 @@ import numpy as np
 from partwise import kernels
 from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import helper, kernel
+from partwise.numerics import copy
 
 TIE = 1e-9  # part of a score within which two outputs are as good as each other
 
@@ -124,7 +125,7 @@ def _(loss, problem, i, w, scale, work):
     augmented = theta
     if loss.gamma != 0.0:
         augmented = work.augmented[: len(theta)]
-        augmented[:] = theta
+        copy(theta, augmented)
         kernels.add_cost(problem, i, beta * loss.gamma, augmented)
     value = kernels.expected(problem, i, augmented, work.parts)
     return (value - float(kernels.expected_completion(problem, i, theta, -1.0, work.parts))) / beta
@@ -146,12 +147,12 @@ def refer(problem, i, w, scale, b, theta, diminished, t, second):
     if scale != 1.0:
         theta *= scale
     truth = float(kernels.complete(problem, i, theta, t))
-    diminished[:] = theta
+    copy(theta, diminished)
     if b != 0.0:
         kernels.add_cost(problem, i, -b, diminished)
     value = float(kernels.best(problem, i, diminished, second))
     if truth == -np.inf or value > truth + TIE * (1.0 + abs(truth)):
-        t[:] = second
+        copy(second, t)
         return value
     return truth
 

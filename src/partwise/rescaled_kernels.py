@@ -14,6 +14,7 @@ from partwise import kernels
 from partwise.compilation import entry, helper
 from partwise.cost_search import envelope_bound, search_costs
 from partwise.loss_kernels import TIE, add_gradient, evaluate
+from partwise.numerics import copy
 
 
 class RescaledMaximum(NamedTuple):
@@ -42,7 +43,7 @@ def refer_to_truth(problem, i, t, out):
     if kernels.cost(problem, i, t) > 0.0:
         kernels.truth(problem, i, out)
     else:
-        out[:] = t
+        copy(t, out)
 
 
 @helper
@@ -109,7 +110,7 @@ def _(loss, problem, i, w, scale, work):
     reference = score_against(problem, i, w, scale, theta, t)
     ys, values, costs, n = best_of_costs(problem, i, theta, length)
     top, which = highest(values, costs, n, reference, loss.power)
-    work.y[:length] = ys[which]
+    copy(ys[which], work.y[:length])
     return max(top - shift_of(problem, i, theta, t, reference, loss.power), 0.0)  # rounding alone can make it negative
 
 
@@ -120,7 +121,7 @@ def _(loss, problem, i, w, scale, work):
     reference = score_against(problem, i, w, scale, theta, t)
     ys, values, costs, n = best_of_costs(problem, i, theta, length)
     top, which = highest(values, costs, n, reference, loss.power)
-    work.y[:length] = ys[which]
+    copy(ys[which], work.y[:length])
     # a tie goes to the truth, as in every ramp loss
     second, rival = 0.0, -1
     for k in range(n if top < np.inf else 0):
@@ -129,7 +130,7 @@ def _(loss, problem, i, w, scale, work):
         if lead > TIE * (1.0 + abs(reference)) and value > second:
             second, rival = value, k
     if rival >= 0:
-        t[:] = ys[rival]
+        copy(ys[rival], t)
     else:
         refer_to_truth(problem, i, t.copy(), t)
     return max(top - second, 0.0)

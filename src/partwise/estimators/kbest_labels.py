@@ -19,6 +19,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry, helper
+from partwise.numerics import copy
 from partwise.objective import chunks, in_threads
 
 
@@ -26,7 +27,7 @@ from partwise.objective import chunks, in_threads
 def best_of_part(problem, i, theta, hidden, labels, t, excluded, restricted, y):
     """The best output that has `labels` before position t, and none of those `excluded` there."""
     width = kernels.width(problem)
-    restricted[:] = theta
+    copy(theta, restricted)
     for u in range(t):
         for s in range(width):
             if s // hidden != labels[u]:

@@ -141,7 +141,7 @@ def copy_records(old, lengths, new):
             copy, start = new.used[RECORDS], new.used[INTEGERS]
             new.used[RECORDS] += 1
             new.used[INTEGERS] += lengths[i]
-            new.outputs[start : start + lengths[i]] = output_of(old, record, lengths[i])
+            copy(output_of(old, record, lengths[i]), new.outputs[start : start + lengths[i]])
             new.weight[copy], new.cost[copy] = old.weight[record], old.cost[record]
             new.start[copy], new.slot[copy], new.next[copy] = start, new.slots[i], -1
             new.slots[i] += 1

@@ -34,15 +34,14 @@ C. H. Teo, S. V. N. Vishwanathan, A. Smola, Q. Le (2010). Bundle methods for reg
 
 from __future__ import annotations
 
-import contextlib
 import math
-import os
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from partwise import kernels
+from partwise.memory import available_memory
 from partwise.objective import Value, loss_gradient
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.cuts import Cuts
@@ -97,19 +96,6 @@ class BundleState(State):
 
 
 S = TypeVar("S", bound=BundleState)
-
-
-def available_memory() -> float:
-    """Bytes of memory that this process may still take, as far as the system tells; inf if it does not."""
-    found = math.inf
-    with contextlib.suppress(AttributeError, ValueError, OSError):
-        found = float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    with contextlib.suppress(OSError, ValueError), open("/proc/meminfo") as lines:
-        found = min(found, *(1024.0 * float(line.split()[1]) for line in lines if line.startswith("MemAvailable")))
-    with contextlib.suppress(OSError, ValueError):
-        limit, used = (open(f"/sys/fs/cgroup/memory.{name}").read() for name in ("max", "current"))
-        found = min(found, float(limit) - float(used))
-    return found
 
 
 def check_share(who: Solver, name: str, value: float) -> None:

@@ -49,6 +49,7 @@ from partwise import kernels
 from partwise.compilation import entry
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
+from partwise.numerics import copy
 from partwise.objective import Value, chunks, in_threads
 from partwise.penalty import penalty
 from partwise.solvers.base import Progress, Solver, State, Task
@@ -69,7 +70,7 @@ def target_pass(problem, loss, first, last, w, work, starts, losses, targets, co
     for i in range(first, last):
         losses[i] = evaluate(loss, problem, i, w, 1.0, work)
         target = targets[starts[i] : starts[i + 1]]
-        target[:] = work.t[: len(target)]
+        copy(work.t[: len(target)], target)
         costs[i] = kernels.cost(problem, i, target)
 
 

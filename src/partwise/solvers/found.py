@@ -24,6 +24,7 @@ from partwise.accumulator import Accumulator, accumulator
 from partwise.compilation import entry, helper
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Family, Loss, Summed
+from partwise.numerics import copy
 from partwise.objective import SLICE, Value, chunks, in_threads
 from partwise.solvers.active import ActiveSets, active_sets, insert, reserve, set_products
 from partwise.solvers.base import Solver, Task, verdict
@@ -91,7 +92,7 @@ def admit(problem, i, y, sets, visit, n, scratch, second):
     length = len(y)
     record = insert(sets, i, y, kernels.cost(problem, i, y))
     visit.records[n], visit.slots[n] = record, sets.slot[record]
-    visit.ys[n, :length] = y
+    copy(y, visit.ys[n, :length])
     if sets.room.size:
         target, ys = kernels.target(problem, i), visit.ys[:, :length]
         kernels.products(problem, i, target, y, ys, n + 1, visit.change, scratch, second)
@@ -137,7 +138,7 @@ def name_pass(problem, loss, first, last, w, work, starts, out, values):
     """The outputs that `loss`, a hinge, finds most violated at w, first <= i < last, end to end in `out`; and by how much."""
     for i in range(first, last):
         values[i] = evaluate(loss, problem, i, w, 1.0, work)
-        out[starts[i] : starts[i + 1]] = work.y[: starts[i + 1] - starts[i]]
+        copy(work.y[: starts[i + 1] - starts[i]], out[starts[i] : starts[i + 1]])
 
 
 @entry

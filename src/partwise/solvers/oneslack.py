@@ -48,6 +48,7 @@ from partwise.compilation import entry, helper
 from partwise.dual_kernels import PIECEWISE, add_piece, best_piece, piece_value, score_pieces
 from partwise.loss_kernels import Workspace, workspace
 from partwise.losses import Loss
+from partwise.numerics import copy
 from partwise.objective import SLICE, summed
 from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, Point, check_share
@@ -82,7 +83,7 @@ def remember(cache, i, y, now):
         if cache.used[k, i] < cache.used[place, i]:
             place = k
     cache.used[place, i] = now
-    cache.outputs[place, first : first + len(y)] = y
+    copy(y, cache.outputs[place, first : first + len(y)])
 
 
 @entry

@@ -61,6 +61,7 @@ from partwise.dual_kernels import (
 )
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
+from partwise.numerics import copy
 from partwise.objective import Value
 from partwise.solvers.active import (
     DualState,
@@ -156,7 +157,7 @@ def include(problem, loss, i, sets, block, n, y, work, second):
     """S_i <- S_i + {y}, with no mass yet, and its products with the n outputs in `block`, which it joins as the last."""
     length = kernels.length(problem, i)
     block.records[n] = insert(sets, i, y, kernels.cost(problem, i, y))
-    block.ys[n, :length] = y
+    copy(y, block.ys[n, :length])
     ys = block.ys[:, :length]
     piece_products(loss, problem, i, kernels.target(problem, i), y, ys, n + 1, block.change, work.gradient, second)
     set_products(sets, i, block.records, n + 1, n, block.change)

@@ -241,7 +241,7 @@ def best_paths(theta, n, m, local, ys, found_values):
         sums_after(gap_scores(theta, n, m, 1, END_EXTEND), y_after)
         top[0] = x_before[n] + y_before[m]
     for i in range(n + 1):
-        here[:] = none
+        fill(here, none)
         if i == 0 and not local:
             here[0, M, 0] = 0.0
         for j in range(m + 1):

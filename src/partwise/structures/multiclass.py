@@ -16,6 +16,7 @@ import numpy as np
 from partwise import kernels
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows, row_norm
 from partwise.features.selection import take_rows
+from partwise.numerics import copy
 
 
 class MulticlassProblem(NamedTuple):
@@ -245,7 +246,7 @@ def counts_costs(problem, i):
 
 @kernels.max_marginals.implements(MulticlassProblem)
 def max_marginals(problem, i, theta, nodes):
-    nodes[: problem.n_classes] = theta[: problem.n_classes]
+    copy(theta[: problem.n_classes], nodes[: problem.n_classes])
 
 
 @kernels.expected.implements(MulticlassProblem)
