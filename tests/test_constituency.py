@@ -14,6 +14,7 @@ from partwise.estimators.constituent_data import read_constituents
 from partwise.estimators.tree_grammar import binary_nodes, read_grammar
 from partwise.features.arcs import hash_text
 from partwise.features.spans import span_rows
+from partwise.structures.grammar import memory_needed
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
@@ -117,6 +118,56 @@ def test_probabilities_and_kbest(parser):
         parser.predict_kbest([KNOWN], k=0)
 
 
+def test_a_long_sentence_asks_for_memory_first(parser, monkeypatch):
+    """Refused before anything is allocated; by what is free, or by what is allowed."""
+    long = [[("a", "DT")] * 2000]
+    needed = {"predict": 20, "predict_marginals": 40, "predict_kbest": 68}  # bytes for a pair of words and a symbol
+    crf = clone(parser).set_params(loss="crf", max_epochs=1).fit(make_brackets(3))
+    monkeypatch.setattr("partwise.memory.available_memory", lambda: 1e8)
+    S = len(crf.grammar_.symbols) + 1
+    for verb, size in needed.items():
+        gigabytes = f"{size * 2000 * 2001 * S / 1e9:.1f}"
+        message = f"sentence 0 has 2000 words; parsing it takes up to {gigabytes} GB with n_jobs=None, and 0.1 GB are free"
+        with pytest.raises(MemoryError, match=f"{message}. Cut it into parts, leave it out, or take fewer threads"):
+            getattr(crf, verb)(long)
+    trees = make_brackets(3)
+    enough = memory_needed(max(len(tree.leaves()) for tree in trees), S) / 1e9
+    tight = clone(parser).set_params(memory=1.5 * enough)
+    assert tight.fit(trees).predict([[], KNOWN[:4]])[0] == Constituent("S", ())
+    for change in ({"n_jobs": 2}, {"loss": "crf", "n_jobs": 1}):
+        message = f"with n_jobs={change['n_jobs']}, and only .* GB are allowed. Cut .*, take fewer threads, or raise 'memory'"
+        with pytest.raises(MemoryError, match=message):
+            clone(tight).set_params(**change).fit(trees)
+
+
+def test_brackets_that_are_not_known():
+    """Trees known in part are completed; where a phrase goes is learnt from single brackets."""
+    trees = make_brackets(14)
+    words = ("(DT the) (NN man)", "(PP (IN with) (NP (DT the) (NN camera)))")
+    partial = Constituent.read(f"(? (NP (PRP they)) (? (VBD saw) (NP (NP {words[0]}) {words[1]})) (. .))")
+    model = ConstituencyParser(**SMALL | {"C": 10.0}).fit([*trees, *[partial] * 5])
+    grammar, leaves = model.grammar_, partial.leaves()
+    for begin, end, symbols in grammar.known_brackets(partial):
+        names = [grammar.symbols[k] for k in symbols]
+        assert names and all(
+            name.split("+")[-1] == leaves[begin][1] if end == begin + 1 else "NP" in name or "PP" in name for name in names
+        )
+    found = model.predict([partial])[0]
+    assert ("NP", 2, 7) not in clone(model).fit(trees).predict([partial])[0].spans()
+    assert ("NP", 2, 7) in found.spans() and ("NP", 0, 1) in found.spans() and "?" not in model.classes_
+    assert ConstituencyParser(**SMALL | {"loss": "crf", "max_epochs": 1}).fit([*trees[:4], partial]).predict([partial])
+    assert 0 <= model.set_params(early_stopping=True).fit([*trees, partial]).result_.history[0].validation <= 1
+    with pytest.raises(ValueError, match="sentence 1: only complete trees can be compared with"):
+        model.score([trees[0], partial])
+    with pytest.raises(ValueError, match="Of all held-out trees only parts are known"):
+        model.fit(trees, validation=[partial])
+    model.set_params(early_stopping=False)
+    with pytest.raises(ValueError, match="A grammar is read from complete trees, and there are none"):
+        model.fit([partial])
+    with pytest.raises(ValueError, match="sentence 2: the grammar has no tree with the brackets that are known"):
+        model.fit([*trees[:2], Constituent.read("(? (PP (PRP they) (VBD saw)) (. .))")])
+
+
 def test_tags_may_be_predicted():
     words = [tree.words() for tree in make_brackets(4, seed=1)]
     model = ConstituencyParser(**SMALL | {"tags": "predicted", "templates": ["f.form", "l.form", "f.form|l.form"]})
@@ -160,6 +211,7 @@ def test_early_stopping_weights_and_warm_starts():
     [
         ({"hash_bits": 40}, r"'hash_bits' parameter of ConstituencyParser must be an int in the range \[1, 30\]"),
         ({"markov": -1}, "'markov' parameter"),
+        ({"memory": 0}, "'memory' parameter of ConstituencyParser must be a float in the range"),
         ({"tags": "some"}, "'tags' parameter of ConstituencyParser must be 'given' or 'predicted'. Got 'some'"),
         ({"templates": ["h.form"]}, "span template 'h.form': cannot read"),
         ({"templates": ["f.colour"]}, "No arc template can be used"),

@@ -9,9 +9,8 @@ from partwise import kernels
 from partwise.compilation import interpret
 from partwise.datasets.rna import read_dot_bracket, read_rna, write_dot_bracket
 from partwise.estimators import RnaFolder
-from partwise.estimators import folder as folder_module
 from partwise.estimators.folder import Folder
-from partwise.estimators.rna_data import read_sequences
+from partwise.estimators.rna_data import read_sequences, read_structure
 from partwise.experiments.do_table_3 import Cell, split
 from partwise.fold_pictures import as_svg, draw
 from partwise.metrics import base_pair_scores
@@ -77,6 +76,9 @@ def test_gamma_trades_selectivity_for_sensitivity(fitted):
         model.weights_, model.temperature_ = 0.2 * fitted.weights_, 1.0
     counts = [sum(text.count("(") for text in model.predict(sequences)) for model in (few, many)]
     assert counts[0] < sum(text.count("(") for text in structures) <= counts[1]
+    hot = Folder()
+    hot.weights_, hot.temperature_ = fitted.weights_, 1e6  # all structures are equally likely: no pair is
+    assert not any("(" in text for text in hot.predict(sequences)) and fitted.predict(sequences) == structures
 
 
 @pytest.mark.parametrize(
@@ -115,10 +117,16 @@ def test_costs_are_what_they_say():
 
 
 def test_what_is_left_out_is_told():
+    with pytest.warns(UserWarning, match="no base pair in the training structures"):
+        assert RnaFolder(max_epochs=1).fit(["", "A", "AC"], ["", ".", ".."]).predict(["GGGAAAACCC", ""])[1] == ""
+    with pytest.raises(ValueError, match="there are no structures of the held-out sequences"):
+        RnaFolder(max_epochs=1).fit(*hairpins(2), validation=hairpins(2)[:1])
     with pytest.warns(UserWarning, match="2 pairs of the training structures cross others .* and 1 are impossible"):
         RnaFolder(max_epochs=1).fit(["GGCCAAAACCGGAA", "GAAAG"], ["((<<....))..>>", "(...)"])
     with pytest.raises(ValueError, match="sequence 0: some of its pairs cross"):
         RnaFolder(pseudoknots="refuse").fit(["GGCCAAAACCGGAA"], ["((<<....))..>>"])
+    with pytest.raises(ValueError, match="<bytes>, line 2: some of its pairs cross"):
+        RnaFolder(pseudoknots="refuse").fit(read_rna(b">a\nGGCCAAAACCGGAA\n((<<....))..>>\n"))
 
 
 @pytest.mark.parametrize(
@@ -159,9 +167,11 @@ def test_bad_input(X, y, error, message):
 
 
 def test_a_long_sequence_asks_for_memory_first(fitted, monkeypatch):
-    monkeypatch.setattr(folder_module, "available_memory", lambda: 1e8)
+    monkeypatch.setattr("partwise.memory.available_memory", lambda: 1e8)
     with pytest.raises(MemoryError, match=r"sequence 0 has 2000 bases; folding it takes up to 0\.6 GB"):
         fitted.predict(["A" * 2000])
+    with pytest.raises(MemoryError, match=r"sequence 1 has 2000 bases; folding it takes up to 1\.2 GB with n_jobs=2"):
+        RnaFolder(n_jobs=2).fit(["", "A" * 2000], ["", "." * 2000])
 
 
 def test_the_model_file(fitted, tmp_path):
@@ -205,6 +215,10 @@ def test_reading_fasta():
     assert not data.has_structures and "3 sequences, 2 structures" in repr(data) and data.lengths.tolist() == [10, 9, 4]
     plain = read_rna(b"GGGAAACCC\n(((...)))\nGGGAAACC\n")
     assert plain.names == ["sequence-1", "sequence-2"] and plain.partners[0] is not None
+    short = read_rna(b">none\n\n>one\nA\n.\n>two\nGC\n..\n")
+    assert short.has_structures and short.lengths.tolist() == [0, 1, 2] and short.names == ["none", "one", "two"]
+    wrapped = read_rna(b">a\nGGAACCAAA\n<<..>\n>...\n>b\nACGU\n")  # a structure goes on with a bracket that looks like a title
+    assert wrapped.names == ["a", "b"] and wrapped.partners[0][:6].tolist() == [5, 4, -1, -1, 1, 0]
     again = read_rna(data.take([0, 1]).with_structures(["(((....)))", "(((...)))"]).encode())
     assert again.sequences == data.sequences[:2] and again.partners[1].tolist() == data.partners[1].tolist()
 
@@ -215,6 +229,8 @@ def test_reading_a_table():
     )
     data = read_rna(text)
     assert data.families == ["5s", "5s", "tRNA"] and data.folds == ["2", "0", "1"] and data.pseudoknots.tolist() == [0, 1, 0]
+    assert read_rna(b">a\nACGU\n>b\nacgt\n>c\nACG\n").distinct().names == ["a", "c"]
+    assert data.take([1, 2]).pseudoknots.tolist() == [1, 0]
     assert data.distinct().names == ["a", "c"] and len(read_rna(text, first=1)) == 1
     with pytest.raises(ValueError, match="line 3: 1 pairs cross others"):
         read_rna(text, pseudoknots="refuse")
@@ -225,6 +241,9 @@ def test_reading_a_table():
     [
         (b"", "there are no sequences"),
         (b">a\nACGU\n(..\n", "line 3: the structure has 3 characters, but its sequence has 4"),
+        (b">a\nGGGAAAACCC\n(((....))\n>c\nACGU\n", "line 3: the structure has 9 characters, but its sequence has 10"),
+        (b">a\nGGGAAACCC\n(((\n...)).\n", r"line 3: the bracket '\(' at 1 is never closed"),
+        (b"sequence\tstructure\nACGUA\t.....\nACGUA\t(...(\n", r"line 3: the bracket '\(' at 5 is never closed"),
         (b">a\nACGU\n)...\n", r"line 3: the bracket '\)' at 1 closes none"),
         (b">a\nACGU\n(...\n", r"line 3: the bracket '\(' at 1 is never closed"),
         (b">a\nAC?U\n", "line 2, base 3: '\\?' is no base"),
@@ -240,6 +259,9 @@ def test_files_with_errors(text, message):
 def test_dot_brackets():
     partners, crossing = read_dot_bracket("((..[[))..]]{..}")
     assert crossing == 2 and partners[12] == 15 and write_dot_bracket(partners) == "((....))....(..)"
+    for given, left in (([3, 4, None, 0, 1], 1), ([4, 3, -1, 1, 0], 0)):
+        partners, crossing = read_structure(given, "it")
+        assert crossing == left and partners.tolist() == ([-1, 4, -1, -1, 1] if left else given)
     assert read_dot_bracket("<<...>>")[0].tolist() == [6, 5, -1, -1, -1, 1, 0]  # other brackets that cross none are pairs too
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from oracle_cases import grammar_cases
+from oracle_cases import Enumeration, grammar_cases
 from partwise import kernels
 from partwise.compilation import interpret
 from partwise.solvers import solve
@@ -37,12 +37,47 @@ def test_compiled_oracles_equal_interpreted_ones():
     rng = np.random.default_rng(0)
     grammar = make_grammar(3, [(0, 1, 2), (0, 0, 0), (1, 2, 1), (2, 1, 0)], [0, 0, 1], [0])
     problem = grammar_problem(rng.normal(size=(21, 3)), [6], grammar)
-    w = rng.normal(size=kernels.n_weights(problem))
-    compiled = run_oracles(problem, 0, w, 0.0)
+    for size in (1.0, 300.0):
+        w = size * rng.normal(size=kernels.n_weights(problem))
+        compiled = run_oracles(problem, 0, w, 0.0)
+        with interpret():
+            interpreted = run_oracles(problem, 0, w, 0.0)
+        for a, b in zip(compiled, interpreted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 6, 7])
+def test_large_scores_and_forbidden_parts(seed):
+    """Scores of +-300 and -inf for spans and rules: entries of a span are e^1000 apart; any may be all there is in the end."""
+    rng = np.random.default_rng(seed)
+    grammar = make_grammar(2, [(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 0), (1, 1, 1)], [0, 0], [seed % 2])
+    problem = grammar_problem(rows_for(5), [5], grammar)
+    theta = np.zeros(kernels.n_parts(problem, 0))
     with interpret():
-        interpreted = run_oracles(problem, 0, w, 0.0)
-    for a, b in zip(compiled, interpreted, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+        kernels.score(problem, 0, np.zeros(kernels.n_weights(problem)), theta)
+        theta += rng.choice([-300.0, 0.0, 300.0, -np.inf], len(theta), p=[0.31, 0.31, 0.31, 0.07]) + rng.normal(size=len(theta))
+        truth, parts, y = Enumeration(problem, 0, theta), np.empty(len(theta)), np.zeros(9, np.int32)
+        value, log_z = kernels.best(problem, 0, theta, y), kernels.expected(problem, 0, theta, parts)
+        marginals = np.zeros(len(theta))
+        for output, p in zip(truth.outputs, truth.probabilities, strict=True):
+            kernels.indicate(problem, 0, output, p, marginals)
+    assert value == pytest.approx(truth.best) and log_z == pytest.approx(truth.log_partition, rel=1e-13)
+    np.testing.assert_allclose(parts, marginals, atol=1e-9)
+
+
+@pytest.mark.parametrize("ahead", [1.0, 30.0, 200.0, 500.0])
+def test_a_symbol_that_falls_behind_is_not_lost(ahead):
+    """Two symbols that never meet: spans of the first gain, but only the second may be above the sentence. Plain sums lose it."""
+    n, grammar = 6, make_grammar(2, [(0, 0, 0), (1, 1, 1)], [0, 0], [1])
+    problem = grammar_problem(np.ones((n * (n + 1) // 2, 1)), [n], grammar)
+    w = np.zeros(kernels.n_weights(problem))
+    w[0] = ahead  # of every span with the first symbol
+    with interpret():
+        *_, parts, log_z = run_oracles(problem, 0, w, 0.0)
+    assert log_z == pytest.approx(math.log(42))  # trees of six words
+    spans = parts[: n * (n + 1) // 2 * 3].reshape(-1, 3)
+    assert spans[:, 0].max() == 0.0 and spans[:, 1].sum() == pytest.approx(2 * n - 1)
+    assert parts[spans.size :][:2].tolist() == [0.0, pytest.approx(n - 1)]
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
@@ -81,6 +116,20 @@ def test_the_man_with_the_telescope():
     assert parts[span * 7 + NP] == pytest.approx(0.4)
 
 
+def test_a_split_that_falls_behind_is_not_lost():
+    """Words 2 and 3 together gain 800, but nothing is above them: what is left is the split that e^-800 is the factor of."""
+    above, pair, useless, word = range(4)
+    grammar = make_grammar(4, [(above, pair, word), (pair, word, word), (useless, word, word)], [-1, -1, -1, 0], [above])
+    problem = grammar_problem(rows_for(3), [3], grammar)
+    theta, parts = np.zeros(kernels.n_parts(problem, 0)), np.zeros(kernels.n_parts(problem, 0))
+    with interpret():
+        kernels.score(problem, 0, np.zeros(kernels.n_weights(problem)), theta)
+        span = 4 * 5  # words 2 and 3
+        theta[span + pair], theta[span + useless] = -np.inf, 800.0
+        assert kernels.expected(problem, 0, theta, parts) == pytest.approx(0.0)
+    assert parts[1 * 5 + pair] == pytest.approx(1.0) and parts[:30].sum() == pytest.approx(5)
+
+
 def test_probabilities_are_derivatives_of_the_log_sum():
     rng = np.random.default_rng(1)
     problem = grammar_problem(rng.normal(size=(15, 2)), [5], ENGLISH, None, [0, 1, 0, 2, 0])
@@ -113,6 +162,62 @@ def test_glue_holds_together_what_the_grammar_does_not():
         everything = [kernels.value_of(glued, 0, theta, y) for y in kernels.outputs(glued, 0)]
         np.testing.assert_allclose(values, sorted(everything, reverse=True)[:4])
         assert parts[: n * (n + 1) // 2 * 7].sum() == pytest.approx(2 * n - 1)
+        features, expected = np.zeros(len(w)), np.zeros(len(w))
+        with interpret():
+            kernels.add_features(glued, 0, y, 1.0, features)
+            kernels.add_parts(glued, 0, parts, 1.0, expected)
+        assert not features[7:][5:].any() and not expected[7:][5:].any()  # glue is not learnt: five rules, then gluing ones
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_brackets_that_are_known(seed):
+    """The acceptable trees are those that have them: costs and the oracles over these against enumeration."""
+    rng, n = np.random.default_rng(seed), 4
+    grammar = make_grammar(2, [(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 0), (1, 1, 1)], [0, 0], [0, 1])
+    whole = list(kernels.outputs(grammar_problem(rows_for(n), [n], grammar), 0))
+    tree = whole[rng.integers(len(whole))]
+    picked = [node for node in nodes_of(tree, n) if rng.random() < 0.4]
+    brackets = [(a, b, [symbol] if rng.random() < 0.7 else [0, 1]) for a, b, symbol, _ in picked]
+    with interpret():
+        problem = grammar_problem(rng.normal(size=(20, 2)), [n, n], grammar, [None, tree], brackets=[brackets, ()])
+        assert kernels.is_partial(problem) and not kernels.is_labelled(problem, 0) and kernels.is_labelled(problem, 1)
+        theta = np.zeros(kernels.n_parts(problem, 0))
+        kernels.score(problem, 0, rng.normal(size=kernels.n_weights(problem)), theta)
+        values, costs, right = [], [], []
+        for y in whole:
+            found = nodes_of(y, n)
+            values.append(kernels.value_of(problem, 0, theta, y))
+            costs.append(kernels.cost(problem, 0, y))
+            right.append(all(any(i == a and j == b and s in some for i, j, s, _ in found) for a, b, some in brackets))
+            crossing = sum(any(a < i < b < j or i < a < j < b for a, b, _ in brackets) for i, j, *_ in found)
+            other = sum(i == a and j == b and s not in some for i, j, s, _ in found for a, b, some in brackets)
+            assert costs[-1] == crossing + other
+            augmented = theta.copy()
+            kernels.add_cost(problem, 0, 1.0, augmented)
+            assert kernels.value_of(problem, 0, augmented, y) == pytest.approx(values[-1] + costs[-1])
+        assert right == [cost == 0 for cost in costs] and any(right)
+        values, y, parts, expected = (
+            np.array(values)[right],
+            np.zeros(2 * n - 1, np.int32),
+            np.zeros(len(theta)),
+            np.zeros(len(theta)),
+        )
+        assert kernels.complete(problem, 0, theta, y) == pytest.approx(values.max()) and kernels.cost(problem, 0, y) == 0
+        log_z = kernels.expected_completion(problem, 0, theta, 1.0, parts)
+        assert log_z == pytest.approx(np.log(np.exp(values).sum()))
+        for y, v in zip([y for y, r in zip(whole, right, strict=True) if r], values, strict=True):
+            kernels.indicate(problem, 0, y, math.exp(v - log_z), expected)
+        np.testing.assert_allclose(parts, expected, atol=1e-9)
+        assert kernels.cost(problem, 0, kernels.target(problem, 0)) == 0  # some right tree
+        assert not kernels.is_partial(kernels.take(problem, np.array([1])))
+        convex, turned = kernels.with_targets(problem, problem.targets), kernels.take(problem, np.array([1, 0]))
+        assert not kernels.is_partial(convex) and kernels.is_partial(turned)
+        assert costs == [kernels.cost(convex, 0, y) for y in whole] == [kernels.cost(turned, 1, y) for y in whole]
+        for wrong in ([(0, 2, [0]), (1, 3, [0])], [(0, 5, [0])], [(0, 2, [0])] * 2):
+            with pytest.raises(ValueError, match="sentence 0: the bracket .* crosses another"):
+                grammar_problem(rows_for(n), [n], grammar, [None], brackets=[wrong])
+        with pytest.raises(ValueError, match="sentence 0: the grammar has no tree with the brackets"):
+            grammar_problem(rows_for(n), [n], grammar, [None], brackets=[[(0, 2, [])]])
 
 
 def small_treebank():
@@ -136,6 +241,20 @@ def test_solvers_meet(loss, solvers):
         results = [solve(problem, loss, solver, 0.3, tol=1e-3, max_epochs=60) for solver in solvers]
     assert all(result.converged for result in results)
     assert results[0].primal == pytest.approx(results[-1].primal, rel=2e-3)
+
+
+def test_truths_and_parts_of_a_problem():
+    trees = [[S * 3 + 1, NP * 3, VP * 3 + 2, V * 3, NP * 3], [], [S * 3 + 1, NP * 3, VP * 3 + 2, V * 3, NP * 3]]
+    whole = grammar_problem(np.arange(12.0)[:, None], [3, 0, 3], ENGLISH, trees, [0, 1, 0, -1, 1, -1])
+    some = kernels.take(whole, np.array([2, 1]))
+    assert some.tags.tolist() == [-1, 1, -1] and some.starts.tolist() == [0, 3, 3] and some.nodes.tolist() == [0, 5, 5]
+    with interpret():
+        for i, tree in enumerate(trees):
+            y = np.zeros(len(tree), np.int32)
+            kernels.truth(whole, i, y)
+            assert y.tolist() == tree and kernels.cost(whole, i, y) == 0.0
+        w = np.ones(kernels.n_weights(whole))
+        np.testing.assert_array_equal(run_oracles(some, 0, w, 0.0)[0], run_oracles(whole, 2, w, 0.0)[0])
 
 
 def test_bad_trees_are_refused():

@@ -55,7 +55,9 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
         except KeyboardInterrupt:
             print("partwise: interrupted", file=sys.stderr)
             raise typer.Exit(130) from None
-        except MemoryError:
+        except MemoryError as error:
+            if type(error) is MemoryError and error.args:  # ours, with what to do; others are of numpy, or say nothing
+                fail(str(error))
             fail("there is not enough memory. Try --dtype float32, a larger --min-count, or --stream with --hash-bits.")
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))

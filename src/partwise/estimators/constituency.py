@@ -31,6 +31,9 @@ class ConstituencyParser(BracketParser, BaseEstimator):
         Features of spans (see `partwise.features.spans`).
     hash_bits : int, default=16
         There are 2^hash_bits features of spans, each with a weight for every symbol.
+    memory : float, optional
+        GB that charts of a sentence may take, on all threads together; what is free by default. One that would take more is
+        refused before any work: 2,000 words and 50 symbols need 4.
     max_epochs : int, default=10
     tol, average, early_stopping, validation_fraction, patience, warm_start, random_state, n_jobs, callbacks, verbose
         As in `Classifier`. Early stopping judges by F1 of brackets.

@@ -22,6 +22,7 @@ class Constituents:
     words: list[list[str]]
     tags: list[list[str]] | None
     trees: list[Constituent] | None
+    places: list[str]  #: where each came from, for messages
 
     def __len__(self) -> int:
         return len(self.words)
@@ -33,7 +34,8 @@ class Constituents:
 
     def take(self, which: np.ndarray) -> Constituents:
         """The sentences numbered `which`."""
-        return Constituents(*(None if some is None else [some[i] for i in which] for some in (self.words, self.tags, self.trees)))  # type: ignore[arg-type]
+        given = (self.words, self.tags, self.trees, self.places)
+        return Constituents(*(None if some is None else [some[i] for i in which] for some in given))  # type: ignore[arg-type]
 
     def columns(self, tagged: bool) -> tuple[Columns, tuple[str, ...]]:
         """Numbered cells of the words, and the names of their columns."""
@@ -91,8 +93,8 @@ def read_constituents(X: Any, y: Any = None, tagged: bool = True) -> Constituent
         answers = [Constituent.read(tree) if isinstance(tree, str) else tree for tree in y]
         if len(answers) != len(words):
             raise ValueError(f"There are {len(words)} sentences, but {len(answers)} trees.")
-    for i, tree in enumerate(answers or ()):
-        place = X.place(i) if isinstance(X, Brackets) else f"sentence {i}"
+    places = [X.place(i) if isinstance(X, Brackets) else f"sentence {i}" for i in range(len(words))]
+    for i, (tree, place) in enumerate(zip(answers or (), places, strict=False)):
         if not isinstance(tree, Constituent):
             raise TypeError(f"{place}: a tree must be a Constituent, or text in brackets. Got {type(tree).__name__} instead.")
         check_labels(tree, place)
@@ -104,4 +106,4 @@ def read_constituents(X: Any, y: Any = None, tagged: bool = True) -> Constituent
             raise ValueError(f"{place}: its tree has {what}, the sentence {there}.")
         if tagged and [tag for _, tag in own] != tags[i]:
             raise ValueError(f"{place}: its tree has other tags than the sentence. Give the same, or take tags='predicted'.")
-    return Constituents(words, tags if known else None, answers)
+    return Constituents(words, tags if known else None, answers, places)

@@ -14,14 +14,23 @@ import numpy as np
 
 from partwise.datasets.brackets import Brackets, Constituent
 from partwise.estimators import passes
-from partwise.estimators.base import Structured, _is_count
+from partwise.estimators.base import Structured, _is_count, _is_real
 from partwise.estimators.constituent_data import Constituents, read_constituents
 from partwise.estimators.labels import example_weights
-from partwise.estimators.tree_grammar import TreeGrammar, labels_of, read_grammar, rebuild
+from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.features.spans import SPANS, span_rows
+from partwise.losses import get_loss
+from partwise.memory import require_memory
 from partwise.metrics.brackets import BracketScores, bracket_scores
-from partwise.objective import best_outputs
-from partwise.structures.grammar import GrammarProblem, grammar_problem
+from partwise.objective import best_outputs, n_threads
+from partwise.structures.grammar import (
+    BEST_BYTES,
+    SUMS_BYTES,
+    GrammarProblem,
+    grammar_problem,
+    kbest_bytes,
+    memory_needed,
+)
 
 LEAST = 1e-6  # probabilities below are not listed
 
@@ -40,6 +49,7 @@ class BracketParser(Structured):
         **{name: check for name, check in Structured._checks.items() if name != "hidden"},
         "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
         "markov": (lambda value: value is None or _is_count(0)(value), "an int in the range [0, inf) or None"),
+        "memory": (lambda value: value is None or _is_real(0.0)(value), "a float in the range (0, inf) or None"),
         "tags": (lambda value: value in ("given", "predicted"), "'given' or 'predicted'"),
     }
 
@@ -53,6 +63,7 @@ class BracketParser(Structured):
         markov=0,
         templates=None,
         hash_bits=16,
+        memory=None,
         max_epochs=10,
         tol=1e-3,
         average=None,
@@ -74,6 +85,7 @@ class BracketParser(Structured):
         self.markov = markov
         self.templates = templates
         self.hash_bits = hash_bits
+        self.memory = memory
         self.max_epochs = max_epochs
         self.tol = tol
         self.average = average
@@ -97,7 +109,8 @@ class BracketParser(Structured):
         X : Brackets, list of trees, or list of sentences
             A sentence is a list of (word, tag), or of words if tags are to be predicted.
         y : list of trees, optional
-            `Constituent` or text in brackets; of brackets and trees, they themselves by default.
+            `Constituent` or text in brackets; of brackets and trees, they themselves by default. Where some brackets are labelled
+            ``?``, only the others are known, and training completes the tree.
         sample_weight : array (sentences,), optional
         validation : Brackets or (X, y), optional
             Held-out trees for early stopping, instead of a part of X.
@@ -119,7 +132,10 @@ class BracketParser(Structured):
         if (weight == 0).any():
             given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
         if not warm:
-            self.grammar_ = read_grammar(given.trees or [], self.markov)
+            complete = [tree for tree in given.trees or () if not is_partial(tree)]
+            if not complete:
+                raise ValueError("A grammar is read from complete trees, and there are none: all have brackets labelled '?'.")
+            self.grammar_ = read_grammar(complete, self.markov)
         self.classes_ = np.array(self.grammar_.labels(), object)
         self._say(f"{len(self.grammar_.symbols)} symbols, {len(self.grammar_.rules)} rules")
         start = self.weights_ if warm else None
@@ -133,7 +149,10 @@ class BracketParser(Structured):
     def _judge(self, held: Constituents | None) -> Any:
         if held is None or held.trees is None:
             return None
-        problem, truth = self._problem(held), held.trees
+        held = held.take(np.array([i for i, tree in enumerate(held.trees) if not is_partial(tree)], np.int64))
+        if not len(held):
+            raise ValueError("Of all held-out trees only parts are known: give complete ones for validation.")
+        problem, truth = self._problem(held), held.trees or []
 
         def wrong(w: np.ndarray) -> float:
             return 1.0 - bracket_scores(truth, self._trees(held, best_outputs(problem, w, self.n_jobs)[0])).f1
@@ -145,22 +164,32 @@ class BracketParser(Structured):
     def _read(self, X: Any, y: Any = None) -> Constituents:
         return read_constituents(X, y, self._tagged)
 
-    def _problem(self, given: Constituents, labelled: bool = False) -> GrammarProblem:
-        grammar, trees = self.grammar_, None
+    def _check_memory(self, given: Constituents, size: int) -> None:
+        """Say so before a long sentence takes all memory there is."""
+        longest, S = int(given.lengths.max(initial=0)), self.grammar_.packed.n_symbols
+        what = f"{given.places[int(np.argmax(given.lengths))]} has {longest} words; parsing it" if longest else ""
+        needed = memory_needed(longest, S, size) * n_threads(self.n_jobs)
+        require_memory(needed, self.n_jobs, what, "Cut it into parts, leave it out", self.memory)
+
+    def _problem(self, given: Constituents, labelled: bool = False, size: int = BEST_BYTES) -> GrammarProblem:
+        """Packed sentences, to learn from or to parse by oracles that need memory of this size (see `memory_needed`)."""
+        grammar, trees, brackets = self.grammar_, None, None
+        self._check_memory(given, SUMS_BYTES if labelled and get_loss(self.loss).is_smooth else size)
         if labelled:
             try:
-                trees = [grammar.encode(tree, self.markov) for tree in given.trees or ()]
+                trees = [None if is_partial(tree) else grammar.encode(tree, self.markov) for tree in given.trees or ()]
             except KeyError as error:
                 raise ValueError(
                     f"warm_start=True: the symbol {error.args[0]!r} is not in the grammar of the first fit. Fit from nothing, "
                     "with all trees."
                 ) from None
+            brackets = [grammar.known_brackets(tree) if is_partial(tree) else () for tree in given.trees or ()]
         known = None
         if self._tagged and given.tags is not None:
             known = grammar.tags_of(tag for tags in given.tags for tag in tags)
         columns, names = given.columns(self._tagged)
         rows = span_rows(columns, names, self.templates or SPANS, self.hash_bits)
-        return grammar_problem(rows, given.lengths, grammar.packed, trees, known, glue=not labelled)
+        return grammar_problem(rows, given.lengths, grammar.packed, trees, known, glue=not labelled, brackets=brackets)
 
     def _trees(self, given: Constituents, outputs: np.ndarray) -> list[Constituent]:
         """What these outputs, end to end, are; an empty sentence is a root without anything below."""
@@ -192,6 +221,9 @@ class BracketParser(Structured):
         given = self._read(X, y)
         if given.trees is None:
             raise ValueError("There are no trees to compare with: give y, or trees in brackets.")
+        for tree, place in zip(given.trees, given.places, strict=True):
+            if is_partial(tree):
+                raise ValueError(f"{place}: only complete trees can be compared with, and brackets labelled '?' are not known.")
         return bracket_scores(given.trees, self.predict(X), **settings)
 
     def score(self, X, y=None) -> float:
@@ -202,7 +234,7 @@ class BracketParser(Structured):
         """P(bracket | x) of every (label, begin, end) that is likelier than 1e-6. Refused for margin losses."""
         beta = self._beta()
         given = self._read(X)
-        problem, symbols, found = self._problem(given), self.grammar_.symbols, []
+        problem, symbols, found = self._problem(given, size=SUMS_BYTES), self.grammar_.symbols, []
         S = len(symbols) + 1
         for i, words in enumerate(given.words):
             n = len(words)
@@ -222,7 +254,7 @@ class BracketParser(Structured):
             raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
         self._require_fitted()
         given = self._read(X)
-        problem = self._problem(given)
+        problem = self._problem(given, size=max(BEST_BYTES, kbest_bytes(int(k))))
         out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
         answers = []
         for i, words in enumerate(given.words):

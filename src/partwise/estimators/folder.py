@@ -7,7 +7,6 @@ It is all of `RnaFolder` but the face that scikit-learn wants to see.
 
 from __future__ import annotations
 
-import os
 import warnings
 from typing import Any
 
@@ -20,6 +19,7 @@ from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
 from partwise.estimators.labels import example_weights
 from partwise.estimators.rna_data import Sequences, read_sequences
 from partwise.losses import Loss
+from partwise.memory import require_memory
 from partwise.metrics.base_pairs import BasePairScores, base_pair_scores
 from partwise.objective import best_outputs, in_threads, n_threads
 from partwise.structures.folding import FoldingProblem, folding_problem, memory_needed, possible_structure
@@ -158,13 +158,17 @@ class Folder(Structured):
                 "they were left out.",
                 stacklevel=2,
             )
+        if not (problem.gold >= 0).any():
+            warnings.warn(f"{self._who}: there is no base pair in the training structures, and so none to learn.", stacklevel=2)
         start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
         self._solve(problem, loss, weight, self._judge(held, loss), start, seed, checkpoint)
         return self
 
     def _judge(self, held: Sequences | None, loss: Loss) -> Any:
-        if held is None or held.partners is None:
+        if held is None:
             return None
+        if held.partners is None:
+            raise ValueError(f"{self._who} cannot tell when to stop: there are no structures of the held-out sequences.")
         problem, truth = self._problem(held)[0], held.partners
 
         def wrong(w: np.ndarray) -> float:
@@ -196,13 +200,10 @@ class Folder(Structured):
     def _check_memory(self, given: Sequences) -> None:
         """Say so before a long sequence takes all memory there is."""
         longest = int(given.lengths.max(initial=0))
-        needed, free = memory_needed(longest) * n_threads(self.n_jobs), available_memory()
-        if needed > free:
-            where = given.places[int(np.argmax(given.lengths))]
-            raise MemoryError(
-                f"{where} has {longest} bases; folding it takes up to {needed / 1e9:.1f} GB with n_jobs={self.n_jobs}, and "
-                f"{free / 1e9:.1f} GB are free. Cut it into parts, or take fewer threads."
-            )
+        if longest:
+            what = f"{given.places[int(np.argmax(given.lengths))]} has {longest} bases; folding it"
+            needed = memory_needed(longest) * n_threads(self.n_jobs)
+            require_memory(needed, self.n_jobs, what, "Cut it into parts")
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -296,17 +297,3 @@ class Folder(Structured):
     def _from_file(self, header, tensors, need):
         self.weights_, self.training_ = tensors["weights"], header.get("training")
         return tying().n_weights
-
-
-def available_memory() -> float:
-    """Bytes that are free, as far as the system tells."""
-    try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = dict(line.split(":", 1) for line in file)
-        return 1024.0 * int(found["MemAvailable"].split()[0])
-    except (OSError, KeyError, ValueError, IndexError):
-        pass
-    try:
-        return float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")

@@ -7,6 +7,8 @@ than two children are made binary from the left: ``A -> B C D E`` becomes
 
 where a made-up symbol remembers the last `markov` children before it (all with None). With few, the grammar has trees that nobody
 has seen: nodes with other sequences of children.
+
+A tree with brackets labelled ``?`` is known in part: the others are in the right tree, as many more as there may be.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 from partwise.datasets.brackets import Constituent
 from partwise.structures.grammar import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
 
-JOIN, MADE_UP = "+", "@"
+JOIN, MADE_UP, UNKNOWN = "+", "@", "?"
 
 
 def binary_nodes(tree: Constituent, markov: int | None) -> list[tuple[str, int]]:
@@ -53,6 +55,11 @@ def binary_nodes(tree: Constituent, markov: int | None) -> list[tuple[str, int]]
 
     visit(tree, 0)
     return out
+
+
+def is_partial(tree: Constituent) -> bool:
+    """Whether some bracket is not known."""
+    return not tree.is_word and (tree.label == UNKNOWN or any(map(is_partial, tree.children)))
 
 
 def check_labels(tree: Constituent, place: str) -> None:
@@ -105,6 +112,26 @@ class TreeGrammar:
         nodes = binary_nodes(tree, markov)
         index, n = self._index(), (len(nodes) + 1) // 2
         return np.array([index[symbol] * n + split for symbol, split in nodes], np.int32)
+
+    def known_brackets(self, tree: Constituent) -> list[tuple[int, int, list[int]]]:
+        """(begin, end, symbols) of the spans of a tree that is known in part: all symbols that have its labels, and its tag."""
+        labels: dict[tuple[int, int], list[str]] = {}
+        for label, begin, end in tree.spans():
+            if label != UNKNOWN:
+                labels.setdefault((begin, end), []).append(label)
+        tags = self.tags_of(tag for _, tag in tree.leaves())
+        for k, tag in enumerate(tags):
+            if tag != ANY_TAG:
+                labels.setdefault((k, k + 1), [])
+        return [
+            (begin, end, [k for k, name in enumerate(self.symbols) if self._fits(k, name, own, end == begin + 1, tags[begin])])
+            for (begin, end), own in labels.items()
+        ]
+
+    def _fits(self, symbol: int, name: str, labels: list[str], is_word: bool, tag: int) -> bool:
+        """Whether a symbol has all these labels, and above a word its tag."""
+        own = labels_of(name, is_word)
+        return all(label in own for label in labels) and not (is_word and tag not in (ANY_TAG, self.packed.tag[symbol]))
 
     def _index(self) -> dict[str, int]:
         found = self.__dict__.get("_numbers")

@@ -32,6 +32,7 @@ from partwise import kernels
 from partwise.compilation import entry, helper
 from partwise.dual_kernels import add_piece, piece_products, piece_value, score_pieces
 from partwise.loss_kernels import Maximum, Workspace
+from partwise.numerics import copy
 from partwise.objective import losses_at
 from partwise.solvers.base import State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights
@@ -138,24 +139,24 @@ def copy_records(old, lengths, new):
     for i in range(len(old.head)):
         record, last = old.head[i], -1
         while record >= 0:
-            copy, start = new.used[RECORDS], new.used[INTEGERS]
+            to, start = new.used[RECORDS], new.used[INTEGERS]
             new.used[RECORDS] += 1
             new.used[INTEGERS] += lengths[i]
             copy(output_of(old, record, lengths[i]), new.outputs[start : start + lengths[i]])
-            new.weight[copy], new.cost[copy] = old.weight[record], old.cost[record]
-            new.start[copy], new.slot[copy], new.next[copy] = start, new.slots[i], -1
+            new.weight[to], new.cost[to] = old.weight[record], old.cost[record]
+            new.start[to], new.slot[to], new.next[to] = start, new.slots[i], -1
             new.slots[i] += 1
             new.size[i] += 1
             if last >= 0:
-                new.next[last] = copy
+                new.next[last] = to
             else:
-                new.head[i] = copy
+                new.head[i] = to
             if old.room.size:
                 row, other = products_of(old, i, record), old.head[i]
                 for k in range(old.size[i]):
-                    new.products[new.square[i] + new.slot[copy] * new.room[i] + k] = row[old.slot[other]]
+                    new.products[new.square[i] + new.slot[to] * new.room[i] + k] = row[old.slot[other]]
                     other = old.next[other]
-            record, last = old.next[record], copy
+            record, last = old.next[record], to
 
 
 @helper

@@ -6,7 +6,7 @@ from partwise.structures import chain_oracles as chain_oracles
 from partwise.structures.alignment import AlignmentProblem, PartialAlignmentProblem, alignment_problem
 from partwise.structures.chain import ChainProblem, PartialChainProblem, chain_problem
 from partwise.structures.folding import FoldingProblem, folding_problem
-from partwise.structures.grammar import Grammar, GrammarProblem, grammar_problem, make_grammar
+from partwise.structures.grammar import Grammar, GrammarProblem, PartialGrammarProblem, grammar_problem, make_grammar
 from partwise.structures.multiclass import MulticlassProblem, PartialMulticlassProblem, multiclass_problem
 from partwise.structures.ranking import PartialRankingProblem, RankingProblem, ranking_problem
 from partwise.structures.ranking_pairs import PairProblem, pair_problem
@@ -22,6 +22,7 @@ __all__ = [
     "PairProblem",
     "PartialAlignmentProblem",
     "PartialChainProblem",
+    "PartialGrammarProblem",
     "PartialMulticlassProblem",
     "PartialRankingProblem",
     "PartialTreeProblem",

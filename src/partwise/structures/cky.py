@@ -1,20 +1,18 @@
-"""The best tree of a sentence, the k best, and sums over all trees, by a binary grammar: the algorithm of Cocke, Kasami, Younger.
+"""The best tree of a sentence, and the k best, by a binary grammar: the algorithm of Cocke, Kasami and Younger.
 
 Scores of spans with a symbol, and of rules, give for every span (i, j) and symbol A, from short spans to long ones,
 
-    in(i, j, A) = span(i, j, A) + plus_{A -> B C, k} rule(A -> B C) + in(i, k, B) + in(k, j, C)
+    in(i, j, A) = span(i, j, A) + max_{A -> B C, k} rule(A -> B C) + in(i, k, B) + in(k, j, C)
 
-where `plus` is the maximum, or log-sum-exp (`semirings`). The chart is kept twice, once by the first word of spans and once by
-their end, so that the loop over splits k reads both children side by side: it is a vector operation for each rule.
+The chart is kept twice, once by the first word of spans and once by their end, so that the loop over splits k reads both
+children side by side: it is a vector operation. Rules with the same two children share it. Sums over trees: `cky_sums`.
 
-Probabilities go down from the root: that of (i, j, A) is shared among its rules and splits as they contributed to in(i, j, A).
-This is inside-outside without outside scores: shares are ratios of sums that contain one another, so nothing overflows.
-
-Costs: O(n^3 R) time for n words and R rules, O(n^2 S) memory for S symbols. The k best trees: k log k times as much.
+Costs: O(n^3 R) time for n words and R rules, 16 n^2 S bytes for S symbols. The k best trees: k log k times as much time,
+12 k n^2 S bytes.
 
 References
 ----------
-J. Goodman (1999). Semiring parsing. Computational Linguistics 25.
+D. H. Younger (1967). Recognition and parsing of context-free languages in time n^3. Information and Control 10.
 L. Huang, D. Chiang (2005). Better k-best parsing. IWPT.
 """
 
@@ -23,8 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.compilation import helper
-from partwise.numerics import exp, fill
-from partwise.structures.semirings import inner, make_semiring, plus
+from partwise.numerics import larger
 
 
 @helper
@@ -34,35 +31,61 @@ def span_number(i, j, n):
 
 
 @helper
-def inside(grammar, n, theta, kind, by_begin, by_end):
-    """Fill the chart in a semiring: by_begin[i, A, j] = by_end[j, A, i] = in(i, j, A)."""
-    S, s, base = grammar.n_symbols, make_semiring(kind), n * (n + 1) // 2 * grammar.n_symbols
-    parent, first, second, begins = grammar.parent, grammar.first, grammar.second, grammar.begins
-    rules = theta[base : base + parent.size]
-    # the first and the last end of spans that begin at i with a symbol, so far, and the other way round: splits lie between
-    ends, begun = np.empty((2, n, S), np.int64), np.empty((2, n + 1, S), np.int64)
-    ends[0], ends[1], begun[0], begun[1] = n + 1, -1, n + 1, -1
+def windows_of(n, S):
+    """[i, A] the first end of spans that begin at i with symbol A, and the last and one more; [j, A] the same of their begins.
+
+    Splits lie between these. They are unsigned: indices that might be negative cost as much as the rest of a loop over splits.
+    """
+    ends, begun = np.zeros((n, S, 2), np.uint64), np.zeros((n + 1, S, 2), np.uint64)
+    for a in range(S):
+        for i in range(n):
+            ends[i, a, 0], begun[i + 1, a, 0] = n + 1, n + 1
+    return ends, begun
+
+
+@helper
+def widen(ends, begun, i, j, a):
+    """Note that span (i, j) may have symbol a."""
+    ends[i, a, 0], ends[i, a, 1] = min(ends[i, a, 0], np.uint64(j)), max(ends[i, a, 1], np.uint64(j + 1))
+    begun[j, a, 0], begun[j, a, 1] = min(begun[j, a, 0], np.uint64(i)), max(begun[j, a, 1], np.uint64(i + 1))
+
+
+@helper
+def window(ends, begun, i, j, b, c):
+    """Where splits of (i, j) with children B and C begin and end."""
+    return max(ends[i, b, 0], begun[j, c, 0]), min(ends[i, b, 1], begun[j, c, 1])
+
+
+@helper
+def inside(grammar, n, theta, by_begin, by_end):
+    """Fill the chart: by_begin[i, A, j] = by_end[j, A, i] = in(i, j, A)."""
+    S, base, begins, pair = grammar.n_symbols, n * (n + 1) // 2 * grammar.n_symbols, grammar.begins, grammar.pair
+    pair_first, pair_second, tops = grammar.pair_first, grammar.pair_second, np.empty(grammar.pair_first.size)
+    rules = theta[base : base + pair.size]
+    ends, begun = windows_of(n, S)
     for size in range(1, n + 1):
         for i in range(n - size + 1):
             j = i + size
             own = theta[span_number(i, j, n) * S : (span_number(i, j, n) + 1) * S]
+            left, right = by_begin[i], by_end[j]
+            if size > 1:
+                for p in range(pair_first.size):
+                    b, c = pair_first[p], pair_second[p]
+                    low, high = window(ends, begun, i, j, b, c)
+                    top = -np.inf
+                    for k in range(low, high):
+                        top = larger(top, left[b, k] + right[c, k])
+                    tops[p] = top
             for a in range(S):
-                value = own[a]
+                value = np.float64(own[a])
                 if size > 1 and value > -np.inf:
-                    total = -np.inf
+                    top = -np.inf
                     for r in range(begins[a], begins[a + 1]):
-                        b, c = np.int64(first[r]), np.int64(second[r])
-                        low, high = max(ends[0, i, b], begun[0, j, c]), min(ends[1, i, b], begun[1, j, c]) + 1
-                        if low < high and rules[r] > -np.inf:
-                            both = inner(s, by_begin[i, b, low:high], by_end[j, c, low:high])
-                            if both > -np.inf:
-                                total = plus(s, total, both + rules[r])
-                    value = value + total if total > -np.inf else -np.inf
+                        top = larger(top, tops[pair[r]] + rules[r])
+                    value += top
                 by_begin[i, a, j], by_end[j, a, i] = value, value
-            for a in range(S):
-                if by_begin[i, a, j] > -np.inf:
-                    ends[0, i, a], ends[1, i, a] = min(ends[0, i, a], j), max(ends[1, i, a], j)
-                    begun[0, j, a], begun[1, j, a] = min(begun[0, j, a], i), max(begun[1, j, a], i)
+                if value > -np.inf:
+                    widen(ends, begun, i, j, a)
 
 
 @helper
@@ -102,40 +125,6 @@ def read_best(grammar, n, theta, by_begin, by_end, y):
             begin[t + 1], end[t + 1], symbol[t + 1] = i, split, grammar.first[rule]
             begin[second], end[second], symbol[second] = split, j, grammar.second[rule]
         y[t] = a * n + split
-
-
-@helper
-def outside(grammar, n, theta, by_begin, by_end, log_z, parts):
-    """Write the probabilities of spans with symbols and the expected number of uses of rules, from a chart of log-sums."""
-    S, base = grammar.n_symbols, n * (n + 1) // 2 * grammar.n_symbols
-    first, second, begins = grammar.first, grammar.second, grammar.begins
-    fill(parts, 0.0)
-    for a in range(S):
-        parts[span_number(0, n, n) * S + a] = exp(by_begin[0, a, n] - log_z)
-    for size in range(n, 1, -1):
-        for i in range(n - size + 1):
-            j = i + size
-            here = span_number(i, j, n) * S
-            for a in range(S):
-                p = parts[here + a]
-                if p == 0.0:
-                    continue
-                whole = by_begin[i, a, j] - theta[here + a]  # what rules and splits sum up to
-                for r in range(begins[a], begins[a + 1]):
-                    own = theta[base + r]
-                    if own == -np.inf:
-                        continue
-                    b, c, used = np.int64(first[r]), np.int64(second[r]), 0.0
-                    left, right = by_begin[i, b], by_end[j, c]
-                    for k in range(i + 1, j):
-                        share = left[k] + right[k]
-                        if share == -np.inf:
-                            continue
-                        share = p * exp(share + own - whole)
-                        used += share
-                        parts[span_number(i, k, n) * S + b] += share
-                        parts[span_number(k, j, n) * S + c] += share
-                    parts[base + r] += used
 
 
 @helper

@@ -5,10 +5,11 @@
 Parts: (span, symbol), in that order, and then the rules, as often as they are used. Which symbols a span may have: those above
 one word have a tag that agrees with the word's, where that is known; that of the whole sentence is one of the grammar's roots;
 others are parents of rules. What is read from trees of a treebank, with any number of children, are such rules: see
-`partwise.estimators.tree_grammar`. How spans and outputs are written down: `grammar_packing`; the recursions: `cky`.
+`partwise.estimators.tree_grammar`. How spans and outputs are written down: `grammar_packing`; the recursions: `cky`, `cky_sums`.
 
 Cost: the number of nodes that the right tree does not have, span and symbol. All trees of a sentence have as many nodes, so it is
-the number of nodes missed, too.
+the number of nodes missed, too. Where only some brackets are known (`PartialGrammarProblem`), it is the number of nodes that
+cross one or have another symbol.
 
 Cost of an oracle: O(n^3 R) time for n words and R rules, O(n^2 S) memory for S symbols.
 """
@@ -22,18 +23,26 @@ from partwise.accumulator import row
 from partwise.compilation import helper
 from partwise.features.rows import add_label, add_row, emit
 from partwise.numerics import fill
-from partwise.structures.cky import best_root, chart_of, inside, kbest_trees, outside, read_best, span_number
+from partwise.structures.cky import best_root, chart_of, inside, kbest_trees, read_best, span_number
+from partwise.structures.cky_sums import inside_sums, log_entry, make_sums, outside_sums
 from partwise.structures.grammar_packing import (  # noqa: F401 - one place to import grammars from
     ANY_TAG,
+    BEST_BYTES,
+    FREE,
     GLUE_TAG,
     NO_TAG,
+    NOTHING,
+    SUMS_BYTES,
     Grammar,
     GrammarProblem,
+    PartialGrammarProblem,
     grammar_problem,
+    kbest_bytes,
     make_grammar,
+    memory_needed,
     nodes_of,
 )
-from partwise.structures.semirings import LARGEST, LOG_SUM, log_plus
+from partwise.structures.semirings import log_plus
 
 GLUE_COST = 1e4  # of a rule with glue, and of a word that is no sentence: no score of a tree without comes near it
 
@@ -119,13 +128,27 @@ def rule_of(grammar, y, n, begin, t):
 
 @helper
 def symbols_of_spans(y, n):
-    """The symbol of every span of an output, -1 for spans that it does not have."""
-    found = np.full(n * (n + 1) // 2, -1, np.int32)
+    """The symbol of every span of an output, NOTHING for spans that it does not have."""
+    found = np.full(n * (n + 1) // 2, NOTHING, np.int32)
     begin, end = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
     walk(y, n, begin, end)
     for t in range(len(y)):
         found[span_number(begin[t], end[t], n)] = y[t] // n
     return found
+
+
+@helper
+def right_of_spans(problem, i):
+    """What is right for every span of sentence i: a symbol, NOTHING, or FREE - number of a set of symbols."""
+    if problem.partial.size > 0 and problem.partial[i]:
+        return problem.known[problem.spans[i] : problem.spans[i + 1]]
+    return symbols_of_spans(problem.gold[problem.nodes[i] : problem.nodes[i + 1]], n_words(problem, i))
+
+
+@helper
+def is_right(problem, right, s):
+    """Whether symbol s is."""
+    return s == right if right > FREE else problem.sets[FREE - right, s]
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -172,12 +195,11 @@ def score(problem, i, w, theta):
 
 @kernels.add_cost.implements(GrammarProblem)
 def add_cost(problem, i, c, theta):
-    S, n = problem.grammar.n_symbols, n_words(problem, i)
-    right = symbols_of_spans(problem.gold[problem.nodes[i] : problem.nodes[i + 1]], n)
+    S, right = problem.grammar.n_symbols, right_of_spans(problem, i)
     for span in range(len(right)):
         out = row(theta, span, S)
         for s in range(S):
-            if s != right[span]:
+            if not is_right(problem, right[span], s):
                 out[s] += c
 
 
@@ -198,12 +220,11 @@ def value_of(problem, i, theta, y):
 
 @kernels.cost.implements(GrammarProblem)
 def cost(problem, i, y):
-    n, total = n_words(problem, i), 0.0
-    right = symbols_of_spans(problem.gold[problem.nodes[i] : problem.nodes[i + 1]], n)
+    n, total, right = n_words(problem, i), 0.0, right_of_spans(problem, i)
     begin, end = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
     walk(y, n, begin, end)
     for t in range(len(y)):
-        if right[span_number(begin[t], end[t], n)] != y[t] // n:
+        if not is_right(problem, right[span_number(begin[t], end[t], n)], y[t] // n):
             total += 1.0
     return total
 
@@ -214,13 +235,32 @@ def truth(problem, i, y):
         y[t] = problem.gold[problem.nodes[i] + t]
 
 
+@kernels.is_labelled.implements(PartialGrammarProblem)
+def is_labelled(problem, i):
+    return not problem.partial[i]
+
+
+@kernels.restrict.implements(PartialGrammarProblem)
+def restrict(problem, i, theta):
+    S, right = problem.grammar.n_symbols, right_of_spans(problem, i)
+    for span in range(len(right)):
+        for s in range(S):
+            if not is_right(problem, right[span], s):
+                theta[span * S + s] = -np.inf
+
+
+@kernels.with_targets.implements(PartialGrammarProblem)
+def with_targets(problem, targets):
+    return GrammarProblem(*problem)._replace(targets=targets)
+
+
 @kernels.best.implements(GrammarProblem)
 def best(problem, i, theta, y):
     n = n_words(problem, i)
     if n == 0:
         return 0.0
     by_begin, by_end = chart_of(problem.grammar, n)
-    inside(problem.grammar, n, theta, LARGEST, by_begin, by_end)
+    inside(problem.grammar, n, theta, by_begin, by_end)
     value = by_begin[0, best_root(by_begin, n), n]
     if value > -np.inf:
         read_best(problem.grammar, n, theta, by_begin, by_end, y)
@@ -242,12 +282,12 @@ def expected(problem, i, theta, parts):
     if n == 0:
         fill(parts, 0.0)
         return 0.0
-    by_begin, by_end = chart_of(g, n)
-    inside(g, n, theta, LOG_SUM, by_begin, by_end)
+    chart = make_sums(g, n, theta)
+    inside_sums(g, n, theta, chart)
     for a in range(g.n_symbols):
-        log_z = log_plus(log_z, by_begin[0, a, n])
+        log_z = log_plus(log_z, log_entry(chart, n, 0, n, a))
     if log_z > -np.inf:
-        outside(g, n, theta, by_begin, by_end, log_z, parts)
+        outside_sums(g, n, theta, chart, log_z, parts)
     else:
         fill(parts, 0.0)
     return log_z

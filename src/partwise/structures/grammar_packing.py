@@ -21,7 +21,9 @@ from partwise import kernels
 from partwise.features.rows import make_rows, n_rows
 from partwise.features.selection import take_rows
 
+NOTHING, FREE = -1, -2  # of a span: no symbol is right; any is
 ANY_TAG = -1  # of a word: it may have every tag
+BEST_BYTES, SUMS_BYTES = 20, 40  # for `memory_needed`: the charts of `cky` and of `cky_sums`, scores of parts and marginals
 NO_TAG, GLUE_TAG = -1, -2  # of a symbol: it is above no single word; it is the glue
 
 
@@ -36,6 +38,9 @@ class Grammar(NamedTuple):
     tag: np.ndarray  #: (S,) int32 the tag of a symbol that may be above one word, else NO_TAG
     root: np.ndarray  #: (S,) bool: may be above a whole sentence
     n_symbols: int
+    pair: np.ndarray  #: (R,) int64 the number of its pair of children among those of all rules
+    pair_first: np.ndarray  #: (pairs,) uint64 (see `cky.windows_of`)
+    pair_second: np.ndarray  #: (pairs,) uint64
 
 
 class GrammarProblem(NamedTuple):
@@ -50,6 +55,14 @@ class GrammarProblem(NamedTuple):
     gold: np.ndarray  #: (nodes,) int32 the right trees
     targets: np.ndarray  #: (nodes,) int32 what margins are measured against
     glue: bool  #: whether the glue may be used
+    partial: np.ndarray  #: (N,) bool, or empty: whether only some brackets of a sentence are known
+    known: np.ndarray  #: (spans,) int32, or empty: NOTHING, or FREE - number of the set of symbols that are right; of those
+    sets: np.ndarray  #: (sets, S) bool, the first of them all symbols
+
+
+@kernels.partially_labelled
+class PartialGrammarProblem(GrammarProblem):
+    """The same where of some sentences only some brackets are known: every tree that has these is right."""
 
 
 def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequence[int]) -> Grammar:
@@ -78,6 +91,7 @@ def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequenc
         raise ValueError("A grammar must not have the same rule twice.")
     order = np.argsort(keys)
     table = table[order].astype(np.int32)
+    pairs, pair = np.unique(table[:, 1].astype(np.int64) * S + table[:, 2], return_inverse=True)
     root = np.zeros(S, bool)
     root[np.asarray(roots, np.int64)] = True
     return Grammar(
@@ -89,6 +103,9 @@ def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequenc
         tag=np.array([*tags, GLUE_TAG], np.int32),
         root=root,
         n_symbols=S,
+        pair=pair.reshape(-1).astype(np.int64),
+        pair_first=(pairs // S).astype(np.uint64),
+        pair_second=(pairs % S).astype(np.uint64),
     )
 
 
@@ -100,6 +117,7 @@ def grammar_problem(
     tags: Any = None,
     *,
     glue: bool = False,
+    brackets: Sequence[Any] | None = None,
     dtype=np.float64,
 ) -> GrammarProblem:
     """Pack sentences.
@@ -112,11 +130,13 @@ def grammar_problem(
         Words of each sentence; zero is fine.
     grammar : Grammar
     trees : list of integer arrays, optional
-        The right output of each sentence. Left out for prediction.
+        The right output of each sentence; None where only some brackets are known. Left out for prediction.
     tags : integers (words,), optional
         What the tags of words are known to be; ANY_TAG for those that are not.
     glue : bool
         Whether a sentence may be glued together from pieces.
+    brackets : list of lists of (begin, end, symbols), optional
+        What is known of the sentences whose tree is None: spans that are in it, with the symbols that they may have.
     """
     lengths = np.asarray(lengths, np.int64)
     starts, spans, nodes = (
@@ -130,18 +150,63 @@ def grammar_problem(
     if known.shape != (starts[-1],):
         raise ValueError(f"There must be a tag for each of {starts[-1]} words. Got {len(known)}.")
     gold = np.zeros(nodes[-1], np.int32)
-    problem = GrammarProblem(rows, grammar, starts, spans, nodes, known, gold, gold, glue)
+    none = np.zeros(0, bool), np.zeros(0, np.int32), np.ones((1, grammar.n_symbols), bool)
+    problem = GrammarProblem(rows, grammar, starts, spans, nodes, known, gold, gold, glue, *none)
     if trees is not None:
         if len(trees) != len(lengths):
             raise ValueError(f"There are {len(lengths)} sentences, but {len(trees)} trees.")
         for i, tree in enumerate(trees):
+            if tree is None:
+                continue
             if len(tree) != nodes[i + 1] - nodes[i]:
                 raise ValueError(f"sentence {i}: its tree has {len(tree)} nodes, but {lengths[i]} words.")
             gold[nodes[i] : nodes[i + 1]] = tree
             wrong = first_wrong(problem, i, np.asarray(tree))
             if wrong:
                 raise ValueError(f"sentence {i}: its tree is none of this grammar: {wrong}.")
+        if any(tree is None for tree in trees):
+            return with_brackets(problem, np.array([tree is None for tree in trees]), brackets or [()] * len(lengths))
     return problem
+
+
+def with_brackets(problem: GrammarProblem, partial: np.ndarray, brackets: Sequence[Any]) -> PartialGrammarProblem:
+    """The problem with the brackets that are known of the sentences marked in `partial`, and some tree with these for a target.
+
+    A tree without any node that crosses a span (i, j) has a node (i, j): so what is known forbids, or makes wrong, single parts.
+    """
+    from partwise.objective import completions
+
+    S, known, sets = problem.grammar.n_symbols, np.full(problem.spans[-1], FREE, np.int32), [problem.sets[0]]
+    for i in np.flatnonzero(partial).tolist():
+        begins, ends = np.triu_indices(int(problem.starts[i + 1] - problem.starts[i]))
+        own, ends = known[problem.spans[i] : problem.spans[i + 1]], ends + 1
+        for a, b, symbols in brackets[i]:
+            own[((begins < a) & (a < ends) & (ends < b)) | ((a < begins) & (begins < b) & (b < ends))] = NOTHING
+            here = (begins == a) & (ends == b)
+            if not here.any() or own[here] != FREE:
+                raise ValueError(
+                    f"sentence {i}: the bracket ({a}, {b}) is outside the sentence, crosses another or is there twice."
+                )
+            own[here] = FREE - len(sets)
+            sets.append(np.isin(np.arange(S), symbols))
+    found = PartialGrammarProblem(*problem)._replace(partial=partial, known=known, sets=np.array(sets))
+    targets, _, values = completions(found, np.zeros(kernels.n_weights(found)))
+    if values.min() == -np.inf:
+        raise ValueError(
+            f"sentence {int(np.argmin(values))}: the grammar has no tree with the brackets that are known. Give the whole tree, "
+            "or leave the sentence out."
+        )
+    return found._replace(targets=targets)
+
+
+def memory_needed(n: int, n_symbols: int, size: int = BEST_BYTES) -> int:
+    """Bytes that an oracle needs for a sentence of n words, at most; `size` is for a pair of words and a symbol."""
+    return size * n * (n + 1) * n_symbols
+
+
+def kbest_bytes(k: int) -> int:
+    """For `memory_needed`: the k best trees, their lists in every entry of the chart and scores of parts."""
+    return 12 * k + 8
 
 
 def nodes_of(y: Any, n: int) -> list[tuple[int, int, int, int]]:
@@ -193,8 +258,13 @@ def take(problem: GrammarProblem, which: np.ndarray) -> GrammarProblem:
         return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
 
     (starts, words), (spans, rows), (nodes, outputs) = (chosen(some) for some in (problem.starts, problem.spans, problem.nodes))
-    return problem._replace(
+    partial, known = problem.partial, problem.known
+    if partial.size:
+        partial, known = partial[which], known[rows]
+    return (PartialGrammarProblem if kernels.is_partial(problem) and partial.any() else GrammarProblem)(*problem)._replace(
         rows=take_rows(problem.rows, rows),
+        partial=partial,
+        known=known,
         starts=starts,
         spans=spans,
         nodes=nodes,
