@@ -21,7 +21,7 @@ def read(file: str, encoding: str) -> Any:
 
 def count(pairs: Any) -> dict[str, int]:
     """How much it is."""
-    return {"sequences": 2 * len(pairs), "tokens": int(pairs.lengths.sum())}
+    return {"pairs": len(pairs), "letters": int(pairs.lengths.sum())}
 
 
 def as_table_of_rows(aligner: Any, pairs: Any) -> str:

@@ -21,7 +21,7 @@ def read(file: str, encoding: str) -> Any:
 
 def count(data: Any) -> dict[str, int]:
     """How much it is."""
-    return {"sequences": len(data), "tokens": int(data.lengths.sum())}
+    return {"sequences": len(data), "bases": int(data.lengths.sum())}
 
 
 def as_fasta(folder: Any, data: Any) -> str:
@@ -52,25 +52,38 @@ def as_pictures(folder: Any, data: Any) -> str:
 FORMS: dict[str, Callable[[Any, Any], str]] = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures}
 
 
+def require_structures(data: Any, why: str) -> None:
+    """Say which sequence has none."""
+    if not data.has_structures:
+        missing = next(i for i, partners in enumerate(data.partners) if partners is None)
+        raise ValueError(f"{data.place(missing)}: there is no structure {why}.")
+
+
 def scores(folder: Any, data: Any) -> dict[str, Any]:
     """Sensitivity, selectivity and F1 of base pairs, with slips of one base and without."""
     from partwise.datasets.rna import read_dot_bracket
     from partwise.metrics.base_pairs import base_pair_scores
 
-    if not data.has_structures:
-        missing = next(i for i, partners in enumerate(data.partners) if partners is None)
-        raise ValueError(f"{data.place(missing)}: there is no structure to compare with.")
+    require_structures(data, "to compare with")
     answers = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
     exact, slips = (base_pair_scores(data.partners, answers, slips=slips) for slips in (False, True))
     found: dict[str, Any] = {"f1": exact.f1, "sensitivity": exact.sensitivity, "selectivity": exact.selectivity}
     found |= {"recall": exact.sensitivity, "precision": exact.selectivity, "pooled_f1": exact.pooled_f1}
     found |= {"f1_slips": slips.f1, "sensitivity_slips": slips.sensitivity, "selectivity_slips": slips.selectivity}
-    return found | {"complete": exact.complete, "pairs": exact.pairs, "pseudoknot_pairs": int(data.pseudoknots.sum())}
+    return found | {
+        "structures": len(data),
+        "complete": exact.complete,
+        "pairs": exact.pairs,
+        "pseudoknot_pairs": int(data.pseudoknots.sum()),
+    }
 
 
 def as_table(found: dict[str, Any]) -> str:
     """For people."""
-    lines = [f"{found['pairs']:,} true pairs", f"{'':24}{'exactly':>12}{'or one base off':>18}"]
+    lines = [
+        f"{found['structures']:,} structures, {found['pairs']:,} true pairs",
+        f"{'':24}{'exactly':>12}{'or one base off':>18}",
+    ]
     for name in ("sensitivity", "selectivity", "f1"):
         lines.append(f"{'F1' if name == 'f1' else name:24}{percent(found[name]):>12}{percent(found[f'{name}_slips']):>18}")
     lines.append(f"{'structures all right':24}{percent(found['complete']):>12}")

@@ -120,8 +120,9 @@ def inspect_model(kind: Kind, path: Path, top: int | None, picture: Path | None,
 
 
 def speed(counts: dict[str, int], seconds: float) -> dict[str, float]:
-    """Tokens a second, where there are tokens."""
-    return {"tokens_per_second": counts["tokens"] / max(seconds, 1e-9)} if "tokens" in counts else {}
+    """How many of the smallest things that are counted, tokens say, a second."""
+    name, number = list(counts.items())[-1]
+    return {f"{name}_per_second": number / max(seconds, 1e-9)}
 
 
 def percent(value: float) -> str:
