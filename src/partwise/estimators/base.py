@@ -71,6 +71,7 @@ class Structured:
     tol: float
     max_epochs: int | None
     patience: int
+    early_stopping: bool
     validation_fraction: float
     average: bool | None
     random_state: Any
@@ -301,6 +302,18 @@ class Structured:
             raise ValueError(f"early_stopping=True needs at least two examples to hold one out. Got {n}.")
         order = np.random.default_rng((seed, 1)).permutation(n)
         return np.sort(order[held:]), np.sort(order[:held])
+
+    def _parts(self, given: Any, weight: np.ndarray, validation: Any, read: Callable, seed: int) -> tuple[Any, np.ndarray, Any]:
+        """Examples to train on, without those of weight zero, their weights, and examples to stop by, or None."""
+        held = None
+        if validation is not None:
+            held = read(*(validation if isinstance(validation, tuple) else (validation, None)))
+        elif self.early_stopping:
+            kept, out = self._hold_out(len(weight), seed)
+            held, given, weight = given.take(out), given.take(kept), weight[kept]
+        if (weight == 0).any():
+            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        return given, weight, held
 
     # -- probabilities ------------------------------------------------------------------------------------------------
 

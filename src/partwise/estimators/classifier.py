@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 
 from partwise.estimators.base import Structured, _is_bool, _is_real
 from partwise.estimators.class_model import ClassModel, is_partial
-from partwise.estimators.labels import example_weights, shown
+from partwise.estimators.labels import check_k, example_weights, shown
 from partwise.estimators.suspects import ClassSuspects
 from partwise.losses import get_loss
 
@@ -300,8 +300,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     def predict_kbest(self, X, k=5):
         """The k best classes of each example, best first, and their scores: two arrays (examples, min(k, classes))."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         scores = self._scores(X)
         order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
         return self.classes_[order], np.take_along_axis(scores, order, axis=1)

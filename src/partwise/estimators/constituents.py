@@ -16,7 +16,7 @@ from partwise.datasets.brackets import Brackets, Constituent
 from partwise.estimators import passes
 from partwise.estimators.base import Structured, _is_count, _is_real
 from partwise.estimators.constituent_data import Constituents, read_constituents
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.features.spans import SPANS, span_rows
 from partwise.losses import get_loss
@@ -123,14 +123,8 @@ class BracketParser(Structured):
         if given.trees is None:
             raise ValueError("There are no trees to learn from: give y, or trees in brackets.")
         weight = example_weights(sample_weight, len(given), "sentence")
-        seed, held = self._seed(), None
-        if validation is not None:
-            held = self._read(*(validation if isinstance(validation, tuple) else (validation, None)))
-        elif self.early_stopping:
-            kept, out = self._hold_out(len(given), seed)
-            held, given, weight = given.take(out), given.take(kept), weight[kept]
-        if (weight == 0).any():
-            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        seed = self._seed()
+        given, weight, held = self._parts(given, weight, validation, self._read, seed)
         if not warm:
             complete = [tree for tree in given.trees or () if not is_partial(tree)]
             if not complete:
@@ -250,8 +244,7 @@ class BracketParser(Structured):
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[Constituent, float]]]:
         """For each sentence a list of at most k pairs (tree, score), best first; one alone where the grammar has no tree."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         self._require_fitted()
         given = self._read(X)
         problem = self._problem(given, size=max(BEST_BYTES, kbest_bytes(int(k))))

@@ -10,7 +10,7 @@ from partwise import kernels
 from partwise.estimators import passes, sequences
 from partwise.estimators.chain_model import ChainModel
 from partwise.estimators.kbest_labels import distinct_kbest
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.suspects import SequenceSuspects
 from partwise.losses import Family
 from partwise.objective import best_outputs, completions, losses_at
@@ -96,8 +96,7 @@ class Decoder(SequenceSuspects, ChainModel):
         With ``hidden > 1`` the score of a labelling is that of its best states, and finding k takes k * length calls of the
         oracle (see `partwise.estimators.kbest_labels`).
         """
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         tokens, problem = self._packed(X, lengths, known=known)
         if self.hidden > 1:
             out, values, found = distinct_kbest(problem, self.weights_, int(k), self.hidden, self.n_jobs)

@@ -16,7 +16,7 @@ from partwise import kernels
 from partwise.datasets.rna import write_dot_bracket
 from partwise.estimators import passes
 from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.rna_data import Sequences, read_sequences
 from partwise.losses import Loss
 from partwise.memory import require_memory
@@ -142,14 +142,7 @@ class Folder(Structured):
         weight = example_weights(sample_weight, len(given), "sequence")
         self._check_memory(given)
         seed = self._seed()
-        held = None
-        if validation is not None:
-            held = read_sequences(*(validation if isinstance(validation, tuple) else (validation, None)))
-        elif self.early_stopping:
-            kept, out = self._hold_out(len(given), seed)
-            held, given, weight = given.take(out), given.take(kept), weight[kept]
-        if (weight == 0).any():
-            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        given, weight, held = self._parts(given, weight, validation, read_sequences, seed)
         problem, lost = self._problem(given, labelled=True)
         if lost or given.pseudoknots:
             warnings.warn(
@@ -259,8 +252,7 @@ class Folder(Structured):
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[str, float]]]:
         """For each sequence a list of at most k pairs (dot-bracket, score), best first. k * n calls of the oracle."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         problem = self._problem(self._read(X))[0]
         out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
         starts = problem.starts

@@ -16,7 +16,7 @@ import numpy as np
 from partwise.estimators import passes
 from partwise.estimators.graph_data import MULTILABEL, Graphs, read_data
 from partwise.estimators.graph_model import GraphModel
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.graph_answers import find_best
 from partwise.metrics.nodes import NodeScores, node_scores_coded
 from partwise.objective import best_outputs, in_threads
@@ -118,14 +118,7 @@ class NodeLabeler(GraphModel):
         seed = self._seed()
         if not warm:
             self._learn_shape(given)
-        held = None
-        if validation is not None:
-            held = self._read_like(*(validation if isinstance(validation, tuple) else (validation, None)))
-        elif self.early_stopping:
-            kept, out = self._hold_out(len(given), seed)
-            held, given, weight = given.take(out), given.take(kept), weight[kept]
-        if (weight == 0).any():
-            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        given, weight, held = self._parts(given, weight, validation, self._read_like, seed)
         truth = self._codes(given)
         problem = self._problem(given, truth)
         self._solve(problem, loss, weight, self._judge(held), self.weights_ if warm else None, seed, checkpoint)
@@ -223,8 +216,7 @@ class NodeLabeler(GraphModel):
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[Any, float]]]:
         """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         given = self._read_known(X)
         out, values, found = passes.kbest(self._packed(given), self.weights_, int(k), self.n_jobs)
         starts = given.starts

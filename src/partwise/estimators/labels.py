@@ -85,6 +85,12 @@ def example_weights(sample_weight: Any, n: int, what: str) -> np.ndarray:
     return weight
 
 
+def check_k(k: Any, most: float = np.inf) -> None:
+    """Raise unless k is a number of answers to ask for."""
+    if not (isinstance(k, int | np.integer) and not isinstance(k, bool) and 1 <= k <= most):
+        raise ValueError(f"k must be an int in the range [1, {'inf)' if most == np.inf else f'{most}]'}. Got {k!r} instead.")
+
+
 def shown(classes: np.ndarray, most: int = 10) -> str:
     """The labels, for a message: not more than a line of them."""
     labels = classes.tolist()

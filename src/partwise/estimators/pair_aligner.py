@@ -21,7 +21,7 @@ from partwise.datasets.alignments import AlignedPairs
 from partwise.estimators import passes
 from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
 from partwise.estimators.base import Structured, _is_bool, _is_real
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.features.pairs import AMINO_ACIDS, LETTERS, PROTEIN_PROPERTIES, PROTEINS, PairTables, pair_tables, read_template
 from partwise.metrics.alignment import AlignmentScores, alignment_scores, recalls
 from partwise.objective import best_outputs, in_threads
@@ -144,14 +144,7 @@ class PairAligner(Structured):
         if warm or self.alphabet is not None:  # letters that the model does not know are named before pairs are renumbered
             self._tables(given, X.place if isinstance(X, AlignedPairs) else None)
         seed = self._seed()
-        held = None
-        if validation is not None:
-            held = read_pairs(*(validation if isinstance(validation, tuple) else (validation, None)))
-        elif self.early_stopping:
-            kept, out = self._hold_out(len(given), seed)
-            held, given, weight = given.take(out), given.take(kept), weight[kept]
-        if (weight == 0).any():
-            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        given, weight, held = self._parts(given, weight, validation, read_pairs, seed)
         problem = self._problem(given)
         self._solve(problem, loss, weight, self._judge(held), self.weights_ if warm else None, seed, checkpoint)
         return self
@@ -246,8 +239,7 @@ class PairAligner(Structured):
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[Alignment, float]]]:
         """For each pair a list of at most k (alignment, score), best first. O(n m k) time and 6 n m k bytes."""
-        if not (isinstance(k, int | np.integer) and 1 <= k <= 16000):
-            raise ValueError(f"k must be an int in the range [1, 16000]. Got {k!r} instead.")
+        check_k(k, 16000)
         given, problem = self._read(X)
         check_memory(given.lengths, self.memory, BYTES + 6 * int(k))
         out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)

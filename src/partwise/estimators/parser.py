@@ -22,7 +22,7 @@ import numpy as np
 from partwise.datasets.treebanks import Treebank
 from partwise.estimators import passes, pruning
 from partwise.estimators.base import Structured, _is_bool, _is_count
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
@@ -144,15 +144,8 @@ class TreeParser(Structured):
             raise ValueError(several_roots(given, int(np.flatnonzero(~one)[0]), X))
         given, weight = self._fitting(given, weight)
         seed = self._seed()
-        held = None
-        if validation is not None:
-            pair = validation if isinstance(validation, tuple) else (validation, None)
-            held = read_sentences(*pair, self.columns, given.names)
-        elif self.early_stopping:
-            kept, out = self._hold_out(len(given.lengths), seed)
-            held, given, weight = given.take(out), given.take(kept), weight[kept]
-        if (weight == 0).any():
-            given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
+        names = given.names
+        given, weight, held = self._parts(given, weight, validation, lambda X, y: read_sentences(X, y, self.columns, names), seed)
         self.columns_, self.single_root_ = given.names, single_root
         tags = next((name for name in ("upos", "xpos") if name in given.names), None)
         self.tags_ = () if tags is None else tuple(sorted(given.words.cells[given.names.index(tags)]))
@@ -326,8 +319,7 @@ class TreeParser(Structured):
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[int], float]]]:
         """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         if self.order == 2:
             raise ValueError(f"The k best trees are known for order=1 only. This {self._who} has order=2.")
         given = self._read(X)
