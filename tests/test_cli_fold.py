@@ -80,6 +80,11 @@ def test_inspect(folder):
         (["predict", "{folder}/model", "{folder}/test.fasta", "--kbest", "2"], "--kbest is for models of sequences"),
         (["predict", "{folder}/model", "{folder}/test.fasta", "--format", "tree"], "written as fasta, jsonl, svg"),
         (["evaluate", "{folder}/model", "{folder}/none.fasta"], "no structure to compare with"),
+        (["train", "fold", "{folder}/none.fasta", "-o", "{folder}/m"], "none.fasta, line 2: there is no structure to learn from"),
+        (
+            ["train", "fold", "{folder}/train.fasta", "--dev", "{folder}/none.fasta", "-o", "{folder}/m"],
+            "none.fasta, line 2: there is no structure to compare with",
+        ),
     ],
 )
 def test_errors_in_words(folder, words, message):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.compilation import interpret
-from test_ranker import documents
+from test_ranker import documents, fitted
 
 
 def run(*words):
@@ -52,7 +52,7 @@ def test_evaluate(folder):
     found = json.loads(run("evaluate", folder / "model", folder / "test.txt", "--json").stdout)
     assert found["ndcg@10"] == json.loads((folder / "train.json").read_text())["dev"]["ndcg@10"] and found["queries"] == 3
     assert {f"ndcg@{k}" for k in range(1, 11)} | {"map"} <= found.keys() and found["queries_without_relevant"] == 0
-    (folder / "none.txt").write_text(as_letor(*documents(3, seed=1)) + "0 qid:none 1:1 2:1 3:1\n")
+    (folder / "none.txt").write_text(as_letor(*documents(3, seed=1)) + "0 qid:none 1:1 2:1 3:1\n1 qid:one 1:1 2:1 3:1\n")
     shown = run("evaluate", folder / "model", folder / "none.txt").stdout
     assert "NDCG@10" in shown and "1 queries have nothing relevant" in shown
 
@@ -65,6 +65,11 @@ def test_predict(folder):
     assert scores[int(rows[0][3].split()[1])] == pytest.approx(float(rows[0][2])) == scores[::3].max()
     first = json.loads(run("predict", folder / "model", folder / "test.txt", "--format", "jsonl").stdout.splitlines()[0])
     assert first["qid"] == "0" and first["ranking"][0]["note"] == rows[0][3]
+    with interpret():
+        ranker = fitted()  # in Python, where features are taken as they are
+    ranker.save(folder / "python")
+    scores = np.array(run("predict", folder / "python", folder / "test.txt", "--format", "scores").stdout.split(), float)
+    np.testing.assert_allclose(scores, ranker.predict(documents(3, seed=1)[0]), rtol=1e-6)
     (folder / "fewer.txt").write_text(as_letor(*documents(3, seed=1), last=2))  # the last feature is zero in all of the file
     assert run("predict", folder / "model", folder / "fewer.txt").exit_code == 0
 
@@ -85,6 +90,11 @@ def test_inspect(folder):
         (["train", "rank", "{folder}/bad.txt", "-o", "{folder}/m"], "line 2: relevance must be"),
         (["train", "rank", "{folder}/train.txt", "-o", "{folder}/m", "--loss", "crf"], "sums over all rankings"),
         (["train", "rank", "{folder}/train.txt", "-o", "{folder}/m", "--ties", "no"], "'ties' parameter"),
+        (
+            ["train", "rank", "{folder}/train.txt", "-o", "{folder}/m", "--dev", "{folder}/zero.txt"],
+            "nothing is relevant in the 1",
+        ),
+        (["train", "rank", "{folder}/zero.txt", "-o", "{folder}/m"], "all documents are equally relevant"),
         (["predict", "{folder}/model", "{folder}/test.txt", "--kbest", "2"], "--kbest is for models of sequences"),
         (["predict", "{folder}/model", "{folder}/wide.txt"], "there are 9 features, but the model was trained with 3"),
         (["predict", "{folder}/model", "{folder}/test.txt", "--format", "iob"], "are written as tsv, scores, jsonl"),
@@ -92,6 +102,7 @@ def test_inspect(folder):
 )
 def test_bad_input(folder, words, message):
     (folder / "bad.txt").write_text("1 qid:1 1:2\n-1 qid:1 1:3\n")
+    (folder / "zero.txt").write_text("0 qid:1 1:2\n0 qid:1 1:3\n")
     (folder / "wide.txt").write_text("1 qid:1 9:2\n")
     ran = run(*(word.format(folder=folder) for word in words))
     assert ran.exit_code != 0 and message in " ".join(ran.output.split()), ran.output

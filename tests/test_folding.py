@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from oracle_cases import Enumeration, folding_cases, random_structure
 from partwise import kernels
 from partwise.compilation import interpret
+from partwise.datasets.rna import read_dot_bracket
 from partwise.estimators import passes
 from partwise.objective import best_outputs
 from partwise.structures.folding import folding_problem, inner_of, possible_structure
@@ -92,6 +95,77 @@ def test_what_is_forbidden_is_never_done(scale):
             np.testing.assert_allclose(parts, marginals, atol=1e-9 * max(scale, 1.0))
 
 
+@pytest.mark.parametrize(("scale", "alone"), [(0.5, 1), (1e3, 12)])
+def test_multi_loops_equal_enumeration(scale, alone):
+    """The shortest one has twelve bases, more than random cases have."""
+    w = scale * np.random.default_rng(9).normal(size=tying().n_weights)
+    w[[tying().number(name) for name in ("multi-loop", "multi-loop branch", "multi-loop unpaired")]] = 3 * scale
+    y, _ = check_sums("GCGAAACAGUAAAC", w, 1e-9 * max(scale, 1.0), alone=[alone])
+    assert multi_loops(y) and y[alone] < 0
+    w[tying().number("pair CG")] = 20 * scale
+    y, _ = check_sums("GGAAACGAAACGAAACC", w, 1e-9 * max(scale, 1.0), ("CG",))
+    assert y[[0, 1, 6, 11]].tolist() == [16, 5, 10, 15]  # three branches
+
+
+EVEN = {  # with these weights, all structures of hairpins of three and loops of two bases have the same score for each base
+    r"external (unpaired|branch)|multi-loop (unpaired|branch)|(pair|stack) .*|hairpin (of at least 3|end .*|[ACGU]{3})": 1.0,
+    r"bulge (of at least 1|[ACGU])": 0.5,
+    r"internal (loop 1 x 1|loop [ACGU] x [ACGU]|end .*)": 0.75,
+    r"multi-loop": -1.0,
+}
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_sums_beyond_plain_numbers():
+    """e^336: each base is charged a rate, so that plain numbers do, after all; e^-750 and scores that cancel: logarithms."""
+    w, tied = 0.5 * np.random.default_rng(9).normal(size=tying().n_weights), tying()
+    for pattern, value in EVEN.items():
+        w[[k for k, name in enumerate(tied.names) if re.fullmatch(pattern, name)]] += 24.0 * value
+    assert check_sums("GCGAAACAGUAAAC", w, 1e-9)[1] > 300.0
+    for value in (25.0, -25.0):
+        w[tied.number("external unpaired")] = value
+        assert check_sums("A" * 30, w, 1e-9, ("CG",))[1] == pytest.approx(30 * value)
+    w[:] = 0.0
+    w[[tied.number("pair CG"), tied.number("external branch")]] = -800.0, 802.0
+    assert check_sums("GAAAC", w, 1e-9)[1] == pytest.approx(np.log(1.0 + np.exp(2.0)))
+
+
+def check_sums(sequence, w, tolerance, pairs=None, alone=()):
+    """The best structure and the sum over all, against enumeration; returns the structure and log Z."""
+    problem = folding_problem([sequence], pairs=pairs)
+    theta, parts = np.zeros(kernels.n_parts(problem, 0)), np.zeros(kernels.n_parts(problem, 0))
+    y = np.zeros(len(sequence), np.int32)
+    kernels.score(problem, 0, w, theta)
+    for i in alone:
+        kernels.hold(problem, 0, theta, i, -1, 0)
+    with interpret():
+        value, log_z = kernels.best(problem, 0, theta, y), kernels.expected(problem, 0, theta, parts)
+    truth, marginals = Enumeration(problem, 0, theta), np.zeros(len(theta))
+    for output, p in zip(truth.outputs, truth.probabilities, strict=True):
+        kernels.indicate(problem, 0, output, p, marginals)
+    assert value == pytest.approx(truth.best, rel=1e-12) and log_z == pytest.approx(truth.log_partition, rel=1e-12)
+    np.testing.assert_allclose(parts, marginals, atol=tolerance)
+    return y, log_z
+
+
+@pytest.mark.parametrize(("left", "right"), [(15, 15), (1, 29), (29, 1), (0, 30), (30, 0), (16, 15), (31, 0)])
+def test_loops_have_thirty_bases_and_no_more(left, right):
+    sequence = "G" + "A" * left + "GAAAC" + "A" * right + "C"
+    partners, n = np.full(left + right + 7, -1, np.int32), left + right + 7
+    partners[[0, n - 1, left + 1, left + 5]] = n - 1, 0, left + 5, left + 1
+    problem, few = folding_problem([sequence]), left + right <= 30
+    assert possible_structure(problem.bases, partners, problem.pairable)[1] == (0 if few else 1)
+    w = 0.3 * np.random.default_rng(left).normal(size=kernels.n_weights(problem))
+    w[tying().number("pair CG")] = 20.0
+    y, _ = check_sums(sequence, w, 1e-9, ("CG",))
+    if few:
+        np.testing.assert_array_equal(y, partners)
+        np.testing.assert_array_equal(kernels.target(folding_problem([sequence], [partners]), 0), partners)
+    else:
+        with pytest.raises(ValueError, match="has more than 30 unpaired bases"):
+            folding_problem([sequence], [partners])
+
+
 def test_the_sum_counts_structures():
     """With all weights zero and any pair allowed, exp(log Z) is the number of nested structures."""
 
@@ -156,6 +230,48 @@ def test_every_entry_has_weights_and_every_weight_a_name():
     assert pair_name(11) == "GU" and tied.number("pair GU") == tied.number("pair GU")
 
 
+HELIX = ("hairpin of at least 3", "hairpin of at least 4", "hairpin AUCA", "hairpin end CG: AA", "external branch")
+
+
+@pytest.mark.parametrize(
+    ("sequence", "structure", "names"),
+    [
+        (
+            "UGAGCUACUCAAUAGGCA",
+            ".(.(...).(....).).",
+            [
+                *("multi-loop", "multi-loop branch", "multi-loop branch", "multi-loop branch"),
+                *("multi-loop unpaired", "multi-loop unpaired", "multi-loop unpaired"),
+                *(
+                    "multi end GC: AG",
+                    "multi end CG: UA",
+                    "multi end GC: GU",
+                ),  # as seen from the loop: 3' neighbour first
+                *("external end CG: AU", "external branch", "external unpaired", "external unpaired"),
+                *("hairpin end GC: CA", "hairpin CUA", "hairpin of at least 3"),
+                *("hairpin end CG: AA", "hairpin AAUA", "hairpin of at least 3", "hairpin of at least 4"),
+            ],
+        ),
+        (
+            "GACAUCAGUCU",
+            "(.(....).).",
+            [
+                *("internal end GC: AU", "internal end GC: UA", "internal loop of at least 2", "internal loop 1 x 1"),
+                *("internal loop A x U", "external end CG: UN", "external unpaired", *HELIX),
+            ],
+        ),
+        ("GACAUCAGC", "(.(....))", ["stack GC/CG", "bulge A", "bulge of at least 1", "external end CG: NN", *HELIX]),
+        ("GCAUCAGAUC", "((....)..)", ["bulge of at least 1", "bulge of at least 2", "external end CG: NN", *HELIX]),
+    ],
+)
+def test_the_features_of_a_structure_by_name(sequence, structure, names):
+    counts, problem = np.zeros(tying().n_weights), folding_problem([sequence])
+    kernels.add_features(problem, 0, read_dot_bracket(structure)[0], 1.0, counts)
+    found = [name for name, count in zip(tying().names, counts.astype(int), strict=True) for _ in range(count)]
+    shared = ("pair", "closing", "right of", "left of")  # of what the others tell, too
+    assert sorted(name for name in found if not name.startswith(shared)) == sorted(names)
+
+
 def test_the_k_best_are_all_of_them_in_order():
     rng = np.random.default_rng(8)
     problem = folding_problem(["".join(rng.choice(list("ACGU"), 8))], pairs=None)
@@ -178,6 +294,14 @@ def test_the_most_accurate_structure_by_enumeration():
             value = most_accurate(parts, 12, gamma, y)
         best = max(accuracy(parts, 12, gamma, structure) for structure in kernels.outputs(problem, 0))
         assert value == pytest.approx(best) and accuracy(parts, 12, gamma, y) == pytest.approx(best)
+
+
+def test_the_most_accurate_structure_has_pairs_next_to_each_other():
+    parts, y = np.full(4 + 6, 0.1), np.zeros(4, np.int32)
+    parts[[4, 9]] = 0.8  # the pairs of the first two and of the last two bases
+    with interpret():
+        assert most_accurate(parts, 4, 1.0, y) == pytest.approx(3.2)
+    assert y.tolist() == [1, 0, 3, 2]
 
 
 def passes_of(problem, w):
@@ -228,6 +352,7 @@ def test_impossible_pairs_are_left_out():
     assert possible_structure(bases, partners, which_pair(("CG",)))[1] == 1  # the inner pair: the loop has 40 bases
     assert possible_structure(bases, partners, which_pair(("CG",)))[0][21] == -1
     assert possible_structure(bases, partners, which_pair(("AU",)))[1] == 2
+    assert possible_structure(encode("GAAC"), [3, -1, -1, 0], which_pair(("CG",)))[1] == 1  # a hairpin of two bases
     assert inner_of(partners, 0) == 21 and memory_needed(2000) < 1e9
 
 
@@ -315,8 +440,6 @@ def maps(y, special):
 
 def test_vienna_energies(tmp_path):
     RNA = pytest.importorskip("RNA", reason="ViennaRNA is not installed")
-    from partwise.datasets.rna import read_dot_bracket
-
     w = turner_weights(RNA, tmp_path)
     rng = np.random.default_rng(5)
     settings_, given = RNA.md(), RNA.param()

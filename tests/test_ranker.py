@@ -9,12 +9,18 @@ import pytest
 import scipy.sparse
 import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.compose import make_column_transformer
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from partwise import Ranker, load
 from partwise.compilation import interpret
 from partwise.datasets import RankingSet, load_ohsumed, read_letor
+from partwise.estimators.ranking_data import read_documents
 from partwise.metrics import ndcg
+from partwise.structures import PartialRankingProblem, RankingProblem
+from partwise.structures.ranking_pairs import pairs_of
 
 TEXT = b"""\
 # a comment
@@ -52,6 +58,9 @@ def test_it_learns_to_rank(objective, loss):
     X, y, groups = documents(seed=1)
     assert ranker.score(X, y, groups=groups) == ranker.score(X, y, qid=groups) > 0.95
     assert ranker.score(X, y, groups=groups) == ndcg(y, ranker.predict(X), groups)
+    weight = np.where(groups == 2, 3.0, np.where(groups == 4, 1.0, 0.0))
+    some = [ranker.score(X[groups == q], y[groups == q], qid=groups[groups == q]) for q in (2, 4)]
+    assert ranker.score(X, y, groups, weight) == pytest.approx(np.average(some, weights=[3, 1]))
     for q, rows in enumerate(ranker.rank(X, groups=groups)):
         assert set(groups[rows]) == {q} and (np.diff(ranker.predict(X)[rows]) <= 0).all()
     assert ranker.n_queries_ == 6 and ranker.n_features_in_ == 3
@@ -59,11 +68,14 @@ def test_it_learns_to_rank(objective, loss):
 
 def test_sparse_matrices_frames_and_sets_are_the_same():
     X, y, groups = documents()
-    w = fitted().weights_
+    w = fitted_on(X, y, groups)
     np.testing.assert_allclose(fitted_on(scipy.sparse.csr_matrix(X), y, groups=groups), w)
     np.testing.assert_allclose(fitted_on(RankingSet(X, y, groups.astype(str), [""] * len(X), np.arange(len(X)), "x")), w)
     np.testing.assert_allclose(fitted_on(Frame({"a": X[:, 0], "qid": groups, "b": X[:, 1], "c": X[:, 2]}), y), w)
     np.testing.assert_allclose(fitted_on(X, y, qid=groups), w)
+    # what is given beside a set or a frame counts
+    np.testing.assert_allclose(fitted_on(RankingSet(X, 0 * y, groups, [""] * len(X), np.arange(len(X)), "x"), y), w)
+    np.testing.assert_allclose(fitted_on(Frame({"a": X[:, 0], "qid": 0 * groups, "b": X[:, 1], "c": X[:, 2]}), y, groups), w)
 
 
 class Frame(dict):
@@ -73,15 +85,60 @@ class Frame(dict):
     def columns(self):
         return list(self)
 
-    def drop(self, columns):
-        return Frame({name: column for name, column in self.items() if name != columns})
+    def __getitem__(self, which):
+        return Frame({name: self[name] for name in which}) if isinstance(which, list) else super().__getitem__(which)
 
     def __array__(self, dtype=None, copy=None):
         return np.array(list(self.values()), dtype).T
 
 
+def test_names_of_features_must_be_those_of_training(tmp_path):
+    X, y, groups = documents()
+    frame = Frame({"a": X[:, 0], "qid": groups, "b": X[:, 1], "c": X[:, 2]})
+    ranker = Ranker(max_epochs=2, random_state=0).fit(frame, y)
+    ranker.save(tmp_path / "m")
+    assert ranker.score(frame, y) == ranker.score(X, y, groups)
+    for model in (ranker, load(tmp_path / "m")):
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="in the same order. Got 'c' where 'b' was expected"):
+            model.predict(frame[["qid", "a", "c", "b"]])
+    with pytest.raises(ValueError, match="Got 'd' where 'c' was expected"):
+        Ranker().fit(frame, y, validation=(Frame({"a": X[:, 0], "b": X[:, 1], "d": X[:, 2]}), y, groups))
+    assert not hasattr(ranker.fit(X, y, groups), "feature_names_in_")
+
+
+@pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_data_frames(library):
+    """A column of queries goes through scikit-learn's searches, and through a pipeline that leaves it alone."""
+    DataFrame = pytest.importorskip(library).DataFrame
+    X, y, groups = documents()
+    queries = [f"q{g}" for g in groups]
+    frame = DataFrame({"a": X[:, 0], "qid": queries, "b": X[:, 1], "c": X[:, 2]})
+    ranker, folds = Ranker(C=3.0, max_epochs=3, random_state=0), GroupKFold(3)
+    each = cross_val_score(ranker, frame, y, groups=queries, cv=folds, error_score="raise")
+    search = GridSearchCV(ranker, {"C": [3.0]}, cv=folds, error_score="raise").fit(frame, y, groups=frame["qid"])
+    assert search.best_score_ == each.mean() > 0.7
+    np.testing.assert_array_equal(search.predict(frame), search.predict(frame[["a", "b", "c"]]))
+    scaler = make_column_transformer(
+        (StandardScaler(), ["a", "b", "c"]), ("passthrough", ["qid"]), verbose_feature_names_out=False
+    ).set_output(transform=library)
+    assert cross_val_score(make_pipeline(scaler, ranker), frame, y, groups=queries, cv=folds, error_score="raise").min() > 0.5
+    with pytest.raises(ValueError, match="qid must not hold NaN. Got one at document 1"):
+        ranker.fit(DataFrame({"a": X[:2, 0], "qid": ["1", None]}), [1, 0])
+    with pytest.raises(ValueError, match="X must hold numbers only.*'qid'"):
+        ranker.fit(DataFrame({"a": X[:2, 0], "query": ["x", "y"]}), [1, 0])
+
+
+def test_queries_that_got_lost_are_told():
+    """scikit-learn gives groups to the folds alone unless asked; whole folds would be taken for one query."""
+    X, y, _ = documents()
+    with pytest.warns(UserWarning, match="all 30 are taken for one"):
+        assert Ranker(max_epochs=1).fit(X, y).n_queries_ == 1
+
+
 def fitted_on(*data, **queries):
-    return Ranker(C=3.0, max_epochs=20, random_state=0).fit(*data, **queries).weights_
+    return Ranker(C=3.0, max_epochs=3, random_state=0).fit(*data, **queries).weights_
 
 
 def test_the_order_of_documents_does_not_matter():
@@ -90,11 +147,47 @@ def test_the_order_of_documents_does_not_matter():
     np.testing.assert_allclose(fitted_on(X[order], y[order], groups=groups[order]), fitted_on(X, y, groups=groups))
 
 
+def test_positions_beyond_k_do_not_count():
+    X, y, groups = documents()
+    ranker = fitted(k=1)
+    ranker.weights_[:] = 1.0, 0.0, 0.0
+    first, all_of_them = (ndcg(y, X[:, 0], groups, k) for k in (1, 10))
+    assert ranker.score(X, y, groups) == first != all_of_them
+    assert ranker._judge(read_documents(X, y, groups))(ranker.weights_) == pytest.approx(1.0 - first)
+
+
+def test_parameters_reach_the_problem():
+    X, y, groups = documents()
+    seen = []
+
+    class Seen(Ranker):
+        def _problem(self, some, weights):
+            seen.append(super()._problem(some, weights))
+            return seen[-1]
+
+    weight = [1, 1, 3, 3, 2, 2, 2, 2, 2, 2]  # a query weighs as much as its documents do in the mean
+    Seen(loss="hinge", ties="first", k=2, positions="linear", max_epochs=1).fit(X[:10], y[:10], [0] * 4 + [1] * 6, weight)
+    problem, weights = seen[0]
+    assert type(problem) is RankingProblem and problem.scores.tolist() == [1.0, 0.5] and weights.tolist() == [2.0, 2.0]
+    Seen(loss="hinge", max_epochs=1).fit(X[:10], y[:10], [0] * 4 + [1] * 6)
+    assert type(seen[1][0]) is PartialRankingProblem and len(seen[1][0].scores) == 10
+
+
+def test_warm_start():
+    X, y, groups = documents()
+    warm, cold = (Ranker("hinge", solver="dca", warm_start=warm, max_epochs=1, random_state=0) for warm in (True, False))
+    first = [model.fit(X, y, groups).weights_.copy() for model in (warm, cold)]
+    np.testing.assert_array_equal(first[0], first[1])
+    np.testing.assert_array_equal(cold.fit(X, y, groups).weights_, first[1])
+    assert not np.allclose(warm.fit(X, y, groups).weights_, first[0])
+
+
 def test_k_best_rankings():
-    ranker = fitted(k=3)
+    ranker = fitted(k=3, positions="reciprocal")
     X, _, groups = documents(seed=2)
     for own, found in zip(ranker.rank(X, groups), ranker.predict_kbest(X, groups, k=4), strict=True):
         np.testing.assert_array_equal(found[0][0], own[:3])
+        assert found[0][1] == pytest.approx(ranker.predict(X)[own[:3]] @ [1.0, 1.0 / 2.0, 1.0 / 3.0])
         assert len(found) == 4 and (np.diff([value for _, value in found]) <= 0).all()
         assert all(set(rows) <= set(own) for rows, _ in found)
 
@@ -102,9 +195,11 @@ def test_k_best_rankings():
 def test_probabilities_of_pairs():
     ranker = fitted(objective="pairwise", loss="crf", solver="lbfgs")
     X, _, groups = documents()
-    table = ranker.predict_marginals(X, groups)[0]
     s = ranker.predict(X)[groups == 0]
-    np.testing.assert_allclose(table, 1.0 / (1.0 + np.exp(s[None, :] - s[:, None])))
+    for temperature in (1.0, 0.5):
+        ranker.temperature_ = temperature
+        table = ranker.predict_marginals(X, groups)[0]
+        np.testing.assert_allclose(table, 1.0 / (1.0 + np.exp((s[None, :] - s[:, None]) / temperature)))
     with pytest.raises(ValueError, match="fits scores, not probabilities. Train with objective='pairwise'"):
         fitted().predict_marginals(X, groups)
 
@@ -124,6 +219,11 @@ def test_weights_of_queries_and_of_pairs():
         np.testing.assert_allclose(one.weights_, Ranker(**settings).fit(X[some], y[some], groups[some]).weights_)
         twice, double = Ranker(**settings).fit(X, y, groups, 2.0 * np.ones(len(X))), Ranker(**settings, C=0.2).fit(X, y, groups)
         np.testing.assert_allclose(twice.weights_, double.weights_)
+    given = read_documents(X[:10], y[:10], [0] * 4 + [1] * 6)
+    query = pairs_of(np.array([4, 6]), y[:10])[2]
+    for how, totals in (("query", [1.0, 2.0]), ("equal", np.bincount(query) * [1.0, 2.0])):
+        _, weights = Ranker(objective="pairwise", loss="hinge", pair_weight=how)._problem(given, np.array([1.0, 2.0]))
+        np.testing.assert_allclose(np.bincount(query, weights), totals)
     equal = Ranker(objective="pairwise", loss="hinge", pair_weight="equal", random_state=0, max_epochs=10).fit(X, y, groups)
     assert not np.allclose(equal.weights_, Ranker(objective="pairwise", loss="hinge", random_state=0).fit(X, y, groups).weights_)
 
@@ -132,6 +232,10 @@ def test_early_stopping_holds_out_queries():
     X, y, groups = documents(10)
     ranker = Ranker(C=3.0, early_stopping=True, validation_fraction=0.3, max_epochs=5, random_state=0).fit(X, y, groups)
     assert ranker.n_queries_ == 7 and all(0 <= record.validation <= 1 for record in ranker.result_.history)
+    with pytest.raises(ValueError, match="cannot tell when to stop: nothing is relevant in the 10 held-out queries"):
+        Ranker().fit(X, y, groups, validation=(X, 0 * y, groups))
+    with pytest.raises(ValueError, match="X has 3 features, but the validation set 2"):
+        Ranker().fit(X, y, groups, validation=(X[:, :2], y, groups))
     other = Ranker(C=3.0, max_epochs=5, random_state=0).fit(X, y, groups, validation=(X, y, groups))
     assert other.n_queries_ == 10 and other.result_.history[-1].validation < 0.2
 
@@ -144,6 +248,8 @@ def test_scikit_learn():
     with sklearn.config_context(enable_metadata_routing=True):
         asking = Ranker(max_epochs=5).set_fit_request(groups=True).set_score_request(groups=True)
         search = GridSearchCV(asking, {"C": [1e-9, 3.0]}, cv=GroupKFold(3)).fit(X, y, groups=groups)
+        scaled = make_pipeline(StandardScaler(), asking).fit(X, y, groups=groups)
+        assert scaled.score(X, y, groups=groups) > 0.8
     assert search.best_params_["C"] in (1e-9, 3.0) and search.best_score_ > 0.8
 
 
@@ -181,12 +287,15 @@ def test_bad_parameters(parameters, message):
         ({"y": [1, 0]}, "y must have the relevance of each document"),
         ({"y": [1, 0, -1, 0]}, "Got -1 for document 2"),
         ({"y": [1, 0, np.nan, 0]}, "Got nan for document 2"),
-        ({"y": [1, 0, 1e9, 0]}, "range \\[0, 60\\]"),
+        ({"y": [1, 0, 61, 0]}, "range \\[0, 60\\]"),
         ({"y": [1, 1, 2, 2]}, "all documents are equally relevant. Got 4 documents of 2 queries"),
-        ({"X": [[1.0], [2.0], [np.inf], [0.0]]}, "document 2 holds inf"),
+        ({"X": [[1.0, 0.0], [2.0, 1.0], [3.0, np.inf], [0.0, 1.0]]}, "document 2 holds inf"),
+        ({"X": scipy.sparse.csr_matrix([[1.0, 2.0], [2.0, 0.0], [3.0, np.inf], [0.0, 1.0]])}, "document 2 holds inf"),
         ({"X": [1.0, 2.0, 3.0, 4.0]}, "2D array. Got 1D"),
         ({"groups": [1, 1, 2]}, "groups must have the query of each document"),
         ({"groups": [1, 1, 2, np.nan]}, "groups must not hold NaN. Got one at document 3"),
+        ({"qid": ["a", "a", None, 2], "groups": None}, "qid must not hold NaN. Got one at document 2"),
+        ({"X": [["x"], [1.0], [2.0], [3.0]]}, "X must hold numbers only, but could not convert"),
         ({"groups": [1, 2, 3, 4]}, "does `groups`"),
         ({"qid": [1, 1, 2, 2]}, "Got both"),
     ],
@@ -243,6 +352,7 @@ def test_sparse_files_stay_sparse():
         (b"1 qid:1 0:2\n", "line 1: features are numbered from 1, got 0"),
         (b"1 qid:1 2:2 2:3\n", "line 1: a feature comes twice"),
         (b"1 qid:1 5:2\n", "line 1: feature 5, but there are only 4"),
+        (b"1 qid:1 99999999999999999999:2\n", "line 1: feature 99999999999999999999 is beyond the last one"),
     ],
 )
 def test_bad_files(text, message):

@@ -97,6 +97,34 @@ def test_the_cost_is_one_minus_ndcg():
     with interpret():
         assert kernels.cost(problem, 0, y) == pytest.approx(1.0 - ndcg(relevance, s))
     assert isinstance(problem, PartialRankingProblem) and type(problem._replace()) is PartialRankingProblem
+    other = ranking_problem(np.zeros((30, 1)), [30], relevance, 10, positions="linear")  # of scores, not of the cost
+    np.testing.assert_allclose(other.scores, np.linspace(1.0, 0.1, 10))
+    np.testing.assert_array_equal(other.discounts, problem.discounts)
+
+
+def test_one_ideal_ranking_keeps_the_order_of_the_documents():
+    problem = ranking_problem(np.zeros((5, 1)), [5], [1, 2, 0, 2, 1], 4)
+    assert problem.gold.tolist() == [1, 3, 0, 4]
+    one = kernels.with_targets(problem, np.array([3, 1, 4, 0], np.int32))  # what CCCP learns from is convex
+    assert type(one) is RankingProblem and kernels.target(one, 0).tolist() == [3, 1, 4, 0]
+
+
+def test_parts_have_the_features_of_rankings():
+    rng = np.random.default_rng(5)
+    problem = ranking_problem(rng.normal(size=(4, 3)), [4], k=3)
+    parts, by_parts, directly = np.zeros(12), np.zeros(3), np.zeros(3)
+    y = np.array([2, 0, 3], np.int32)
+    kernels.indicate(problem, 0, y, 2.0, parts)
+    kernels.add_parts(problem, 0, parts, 1.0, by_parts)
+    kernels.add_features(problem, 0, y, 2.0, directly)
+    np.testing.assert_allclose(by_parts, directly)
+
+
+def test_pairs_of_many_queries():
+    first, second, query = pairs_of(np.array([2, 0, 3, 1, 2]), np.array([0, 1, 2, 2, 0, 5, 1, 0]))
+    assert list(zip(first, second, query, strict=True)) == [(1, 0, 0), (2, 4, 2), (3, 4, 2), (6, 7, 4)]
+    problem = pair_problem(np.eye(3), [0, 1, 2], [1, 2, 0])._replace(targets=np.array([0, 1, 0], np.int32))
+    assert kernels.take(problem, np.array([1])).targets.tolist() == [1]
 
 
 def test_taking_some_queries():
@@ -119,6 +147,9 @@ def test_what_cannot_be_packed():
         with pytest.raises(ValueError, match="do not rise"):
             position_weights(bad, 2)
     np.testing.assert_array_equal(position_weights([3, 2, 1], 2), [3, 2])
+    np.testing.assert_allclose(position_weights("log", 3), [1.0, 1.0 / np.log2(3.0), 0.5])
+    np.testing.assert_allclose(position_weights("linear", 4), [1.0, 0.75, 0.5, 0.25])
+    np.testing.assert_allclose(position_weights("reciprocal", 3), [1.0, 1.0 / 2.0, 1.0 / 3.0])
     assert isinstance(ranking_problem(np.zeros((2, 1)), [2], ties="first"), RankingProblem)
 
 

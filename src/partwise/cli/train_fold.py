@@ -8,7 +8,7 @@ import typer
 
 from partwise.cli import options
 from partwise.cli.common import in_words
-from partwise.cli.folded_text import scores
+from partwise.cli.folded_text import require_structures, scores
 from partwise.cli.options import FILES, LABELS, LEARNING, option
 from partwise.cli.train import Run, Settings, train
 
@@ -72,7 +72,10 @@ def fold(
     folder._check_parameters()
     data = read_rna(file, encoding, first, pseudoknots)
     data = data.distinct() if distinct else data
+    require_structures(data, "to learn from")
     held_out = None if dev is None else read_rna(dev, encoding)
+    if held_out is not None:
+        require_structures(held_out, "to compare with")
     run.say(f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}")
     with run.fitting(folder, certify):
         folder.fit(data, validation=held_out, checkpoint=run.checkpoint)

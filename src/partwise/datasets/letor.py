@@ -25,6 +25,7 @@ from partwise.features.text_source import open_bytes, read_bytes, to_utf8
 from partwise.metrics.retrieval import members_of
 
 SUBSETS = 5  #: of OHSUMED's queries
+LAST = 2**31 - 1  # features are numbered by 32 bits
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +163,8 @@ def check_document(label: float, index: list[int], values: list[float], n_featur
         raise ValueError(f"{place}: feature {index[int(np.argmin(np.isfinite(values)))]} is not a finite number.")
     if index and min(index) < 1:
         raise ValueError(f"{place}: features are numbered from 1, got {min(index)}.")
+    if max(index, default=0) > LAST:
+        raise ValueError(f"{place}: feature {max(index)} is beyond the last one that there may be, {LAST}.")
     if len(set(index)) < len(index):
         raise ValueError(f"{place}: a feature comes twice.")
     if n_features is not None and max(index, default=0) > n_features:

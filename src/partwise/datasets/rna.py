@@ -139,6 +139,8 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
     crossing = []
     for row in rows:
         place = f"{name}, line {row['line']}"
+        if not row["sequence"] and row["structure"] is None:
+            row["structure"] = ""  # no bases, no pairs: it is known
         check_bases(row["sequence"], place)
         found, left_out = None, 0
         if row["structure"] is not None:
@@ -204,7 +206,7 @@ def from_fasta(lines: list[str], name: str) -> list[dict[str, Any]]:
         text = line.strip()
         if not text or text.startswith(("#", ";")):
             continue
-        if text.startswith(">") and not (rows and is_unfinished(rows[-1]) and is_structure(text, rows[-1])):
+        if text.startswith(">") and not (rows and goes_on(text, rows[-1])):
             begin(text[1:].strip(), number)
             titled = True
             continue
@@ -233,9 +235,11 @@ def is_structure(text: str, row: dict[str, Any]) -> bool:
     return marks > 0 and 2 * marks >= len(bare) and all(c in PLAIN or c in OPENING or c in CLOSING for c in bare)
 
 
-def is_unfinished(row: dict[str, Any]) -> bool:
-    """Whether a structure has begun that is shorter than its sequence: then ``>`` may be a bracket."""
-    return row["structure"] is not None and len(row["structure"]) < len(row["sequence"])
+def goes_on(text: str, row: dict[str, Any]) -> bool:
+    """Whether a line that begins with ``>`` is no title, but the next part of a structure that is shorter than its sequence."""
+    if row["structure"] is None or not is_structure(text, row):
+        return False
+    return len(row["structure"]) + len(ENERGY.sub("", text)) <= len(row["sequence"])
 
 
 def check_bases(sequence: str, place: str) -> None:

@@ -15,10 +15,10 @@ import numpy as np
 
 from partwise.estimators import passes
 from partwise.estimators.base import Structured, _is_count
-from partwise.estimators.labels import example_weights
+from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.ranking_data import Documents, read_documents
 from partwise.losses import Loss
-from partwise.metrics.retrieval import ndcg
+from partwise.metrics.retrieval import ndcg, ndcg_by_query
 from partwise.structures.ranking import POSITIONS, position_weights, ranking_problem
 from partwise.structures.ranking_pairs import pair_problem, pairs_of
 
@@ -135,6 +135,12 @@ class QueryRanker(Structured):
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.relevance is None:
             raise ValueError("There is no relevance to learn from: give y, or a RankingSet.")
+        if given.qid is None:
+            warnings.warn(
+                f"{self._who}: neither `groups` nor `qid` says which query each document belongs to: all {len(given)} are taken "
+                "for one. scikit-learn passes `groups` on only if it is asked to (set_fit_request, set_score_request).",
+                stacklevel=2,
+            )
         relevance = given.relevance
         weight = example_weights(sample_weight, len(given), "document")
         queries = given.queries
@@ -142,6 +148,9 @@ class QueryRanker(Structured):
         held = None
         if validation is not None:
             held = read_documents(*(validation if isinstance(validation, tuple) else (validation,)), dtype=self._dtype)
+            if held.X.shape[1] != given.X.shape[1]:
+                raise ValueError(f"X has {given.X.shape[1]} features, but the validation set {held.X.shape[1]}.")
+            self._check_names(held, given.names)
         elif self.early_stopping:
             kept, out = self._hold_out(len(queries), seed)
             held, queries = given.take([queries[i] for i in out]), [queries[i] for i in kept]
@@ -159,6 +168,7 @@ class QueryRanker(Structured):
         start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
         self._solve(problem, loss, weights, self._judge(held), start, seed, checkpoint)
         self.n_features_in_ = given.X.shape[1]
+        self._set_names(given.names)
         self.n_queries_ = len(queries)
         return self
 
@@ -174,12 +184,16 @@ class QueryRanker(Structured):
         return pair_problem(some.X, first, second, self._dtype), weights[query]
 
     def _judge(self, held: Documents | None) -> Any:
-        if held is None or held.relevance is None:
+        if held is None:
             return None
+        if held.relevance is None or not held.relevance.any():
+            raise ValueError(
+                f"{self._who} cannot tell when to stop: nothing is relevant in the {len(held.queries)} held-out queries. Take "
+                "others, or more of them."
+            )
 
         def wrong(w: np.ndarray) -> float:
-            found = ndcg(held.relevance, held.X @ w, held.qid, self.k)
-            return 1.0 - found if found == found else 0.0
+            return 1.0 - ndcg(held.relevance, held.X @ w, held.qid, self.k)
 
         return wrong
 
@@ -190,7 +204,23 @@ class QueryRanker(Structured):
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.X.shape[1] != weights.size:
             raise ValueError(f"X has {given.X.shape[1]} features, but {self._who} was trained with {weights.size}.")
+        self._check_names(given, list(getattr(self, "feature_names_in_", [])))
         return given
+
+    def _set_names(self, names: list[str] | None) -> None:
+        """`feature_names_in_`, which is not there unless a data frame had names, as scikit-learn has it."""
+        self.__dict__.pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+
+    def _check_names(self, given: Documents, names: list[str] | None) -> None:
+        """Raise if a data frame has other columns than in training, or the same in another order."""
+        if names and given.names and given.names != names:
+            k = next((k for k, (new, old) in enumerate(zip(given.names, names, strict=False)) if new != old), 0)
+            raise ValueError(
+                "The feature names should match those that were passed during fit, and be in the same order. Got "
+                f"{given.names[k]!r} where {names[k]!r} was expected."
+            )
 
     def predict(self, X) -> np.ndarray:
         """The score w . x of each document: within a query, the higher, the earlier. Queries need not be known."""
@@ -204,17 +234,25 @@ class QueryRanker(Structured):
         scores = given.X @ self.weights_
         return [own[np.argsort(-scores[own], kind="stable")] for own in given.queries]
 
-    def score(self, X, y=None, groups=None, *, qid=None) -> float:
-        """Mean NDCG@k over queries; those with nothing relevant in them are left out (see `partwise.metrics.ndcg`)."""
+    def score(self, X, y=None, groups=None, sample_weight=None, *, qid=None) -> float:
+        """Mean NDCG@k over queries; those with nothing relevant in them are left out (see `partwise.metrics.ndcg`).
+
+        `sample_weight` as in `fit`: of documents; a query weighs their mean.
+        """
         given = self._read(X, y, groups, qid)
         if given.relevance is None:
             raise ValueError("There is no relevance to compare with: give y, or a RankingSet.")
-        return ndcg(given.relevance, given.X @ self.weights_, given.qid, self.k)
+        scores = given.X @ self.weights_
+        if sample_weight is None:
+            return ndcg(given.relevance, scores, given.qid, self.k)
+        weight = example_weights(sample_weight, len(given), "document")
+        found = ndcg_by_query(given.relevance, scores, given.qid, self.k)
+        weights = np.where(np.isnan(found), 0.0, [weight[own].mean() for own in given.queries])
+        return float(weights @ np.nan_to_num(found) / weights.sum()) if weights.any() else float("nan")
 
     def predict_kbest(self, X, groups=None, k: int = 5, *, qid=None) -> list[list[tuple[np.ndarray, float]]]:
         """For each query at most k pairs (rows of X at the first positions, score), best first. k * positions assignments."""
-        if not (isinstance(k, int | np.integer) and k >= 1):
-            raise ValueError(f"k must be an int in the range [1, inf). Got {k!r} instead.")
+        check_k(k)
         given = self._read(X, None, groups, qid)
         queries = given.queries
         some = given.take(queries)
@@ -240,9 +278,15 @@ class QueryRanker(Structured):
 
     def _to_file(self):
         header = {"labels": np.array(["rank"], object), "n_features": self.n_features_in_, "training": self.training_}
+        if hasattr(self, "feature_names_in_"):
+            header["feature_names"] = list(self.feature_names_in_)
         return header, {"weights": self.weights_}
 
     def _from_file(self, header, tensors, need):
         self.weights_, self.training_ = tensors["weights"], header.get("training")
         self.n_features_in_ = int(header["n_features"])
+        names = need(header, "feature_names", list) if "feature_names" in header else None
+        if names is not None and len(names) != self.n_features_in_:
+            raise ValueError(f"there are {len(names)} feature names for {self.n_features_in_} features")
+        self._set_names(names)
         return self.n_features_in_

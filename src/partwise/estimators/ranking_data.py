@@ -14,6 +14,7 @@ from partwise.datasets.letor import RankingSet
 from partwise.features.rows import is_sparse
 from partwise.metrics.retrieval import members_of
 
+MISSING = ("None", "nan", "<NA>", "NaT")  # what data frames have where nothing is known
 HIGHEST = 60.0  # relevance: gains are 2^relevance, and differences between them should be seen
 
 
@@ -24,6 +25,7 @@ class Documents:
     X: Any
     qid: np.ndarray | None
     relevance: np.ndarray | None
+    names: list[str] | None = None  #: of the features, where a data frame has them
 
     def __len__(self) -> int:
         return self.X.shape[0]
@@ -37,7 +39,7 @@ class Documents:
         """The documents of these queries, one query after the other."""
         which = np.concatenate([np.zeros(0, np.int64), *queries])
         qid = np.repeat(np.arange(len(queries)), [len(own) for own in queries])
-        return Documents(self.X[which], qid, None if self.relevance is None else self.relevance[which])
+        return Documents(self.X[which], qid, None if self.relevance is None else self.relevance[which], self.names)
 
 
 def read_documents(X: Any, y: Any = None, groups: Any = None, qid: Any = None, dtype: Any = np.float64) -> Documents:
@@ -49,16 +51,22 @@ def read_documents(X: Any, y: Any = None, groups: Any = None, qid: Any = None, d
     if isinstance(X, RankingSet):
         y, which, X = X.relevance if y is None else y, X.qid if which is None else which, X.X
     elif hasattr(X, "columns") and "qid" in X.columns:  # a data frame, in XGBoost's manner
-        which, X = X["qid"] if which is None else which, X.drop(columns="qid")
+        which, name = (X["qid"], "qid") if which is None else (which, name)
+        X = X[[column for column in X.columns if column != "qid"]]
+    names = list(X.columns) if hasattr(X, "columns") and all(isinstance(column, str) for column in X.columns) else None
     matrix = check_features(X, dtype)
     n = matrix.shape[0]
     if which is not None:
         which = np.asarray(which)
         if which.shape != (n,):
             raise ValueError(f"{name} must have the query of each document, shape ({n},). Got shape {which.shape}.")
-        if which.dtype.kind == "f" and np.isnan(which).any():
-            raise ValueError(f"{name} must not hold NaN. Got one at document {int(np.argmax(np.isnan(which)))}.")
-    return Documents(matrix, which, None if y is None else check_relevance(y, n))
+        missing = np.isnan(which) if which.dtype.kind == "f" else np.zeros(n, bool)
+        if which.dtype.kind == "O":
+            missing = np.array([str(value) in MISSING and not isinstance(value, str) for value in which], bool)
+            which = which.astype(str)  # numbers among strings have no order
+        if missing.any():
+            raise ValueError(f"{name} must not hold NaN. Got one at document {int(np.argmax(missing))}.")
+    return Documents(matrix, which, None if y is None else check_relevance(y, n), names)
 
 
 def check_features(X: Any, dtype: Any) -> Any:
@@ -69,7 +77,12 @@ def check_features(X: Any, dtype: Any) -> Any:
             matrix = matrix.copy()
             matrix.sum_duplicates()
     else:
-        matrix = np.array(X, dtype)
+        try:
+            matrix = np.array(X, dtype)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"X must hold numbers only, but {error}. Leave out columns of other kinds; the one that names queries is 'qid'."
+            ) from None
     if matrix.ndim != 2:
         raise ValueError(f"Expected X with one row of features for each document, a 2D array. Got {matrix.ndim}D.")
     values = matrix.data if is_sparse(matrix) else matrix
