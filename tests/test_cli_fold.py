@@ -55,6 +55,8 @@ def test_predict(folder):
     assert row["id"] == "rna0" and row["structure"] == hairpins(3, seed=1)[1][0]
     picture = run("predict", folder / "model", folder / "test.fasta", "--format", "svg").stdout
     assert picture.startswith("<svg") and picture.count("<svg") == 4 and "rna2" in picture
+    run("predict", folder / "model", folder / "test.fasta", "--format", "png", "-o", folder / "arcs.png")
+    assert (folder / "arcs.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_inspect(folder):
@@ -78,7 +80,7 @@ def test_inspect(folder):
             "needs probabilities",
         ),
         (["predict", "{folder}/model", "{folder}/test.fasta", "--kbest", "2"], "--kbest is for models of sequences"),
-        (["predict", "{folder}/model", "{folder}/test.fasta", "--format", "tree"], "written as fasta, jsonl, svg"),
+        (["predict", "{folder}/model", "{folder}/test.fasta", "--format", "tree"], "written as fasta, jsonl, svg, png"),
         (["evaluate", "{folder}/model", "{folder}/none.fasta"], "no structure to compare with"),
         (["train", "fold", "{folder}/none.fasta", "-o", "{folder}/m"], "none.fasta, line 2: there is no structure to learn from"),
         (

@@ -88,6 +88,11 @@ def centre(k: int) -> float:
     return MARGIN + STEP * (k + 0.5)
 
 
+def reach_of(partners: Sequence[int] | np.ndarray) -> float:
+    """How high the arcs of a structure are, in bases, and some room."""
+    return max([j - i for i, j in pairs_of(partners)], default=0) / 2 + 2.0
+
+
 def draw(
     axes: Any,
     sequence: str,
@@ -105,8 +110,8 @@ def draw(
         for i, j in some:
             colour = colour_of(sequence, i, j) if truth is None else SHARED if (i, j) in common else MISSED
             axes.add_patch(Arc(((i + j) / 2, 0.0), j - i, j - i, theta1=angles[0], theta2=angles[1], edgecolor=colour))
-    reach = [max([j - i for i, j in some], default=0) / 2 + 2 for some in (above, below)]
-    axes.set(xlim=(-1, max(len(sequence), 1)), ylim=(-reach[1], reach[0]), aspect="equal", title=title, yticks=[])
+    low = 2.0 if truth is None else reach_of(truth)
+    axes.set(xlim=(-1, max(len(sequence), 1)), ylim=(-low, reach_of(partners)), aspect="equal", title=title, yticks=[])
     if len(sequence) <= 120:
         for k, letter in enumerate(sequence):
             axes.text(k, 0.0, letter, ha="center", va="center", fontsize=6)

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.common import Refusal
 from partwise.cli.tasks import percent
 
+MOST_DRAWN = 20  # into one PNG
 CANONICAL = ("AU", "UA", "CG", "GC", "GU", "UG")
 
 
@@ -49,7 +51,31 @@ def as_pictures(folder: Any, data: Any) -> str:
     return one_below_other(as_svg(sequence, found, truth, title=name) for sequence, found, truth, name in rows)
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures}
+def as_png(folder: Any, data: Any) -> bytes:
+    """The same, as PNG."""
+    import io
+
+    from partwise.cli.inspect_pictures import new_figure
+    from partwise.datasets.rna import read_dot_bracket
+    from partwise.fold_pictures import draw, reach_of
+
+    if len(data) > MOST_DRAWN:
+        raise Refusal(f"--format png draws at most {MOST_DRAWN} structures. Got {len(data):,}; take svg.")
+    folded = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
+    heights = [sum(reach_of(some) for some in both if some is not None) for both in zip(folded, data.partners, strict=True)]
+    width = min(0.1 * max(int(data.lengths.max(initial=0)), 60), 30.0)
+    scale = width / max(int(data.lengths.max(initial=0)), 60)
+    figure = new_figure(width, sum(scale * height + 0.5 for height in heights))
+    figure.get_layout_engine().set(h_pad=0.0)
+    axes = figure.subplots(len(data), squeeze=False, height_ratios=heights)[:, 0]
+    for axis, sequence, found, truth, name in zip(axes, data.sequences, folded, data.partners, data.names, strict=True):
+        draw(axis, sequence, found, truth, name)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=100)
+    return out.getvalue()
+
+
+FORMS: dict[str, Callable[[Any, Any], str | bytes]] = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
 
 
 def require_structures(data: Any, why: str) -> None:

@@ -49,7 +49,7 @@ def new_figure(width: float, height: float) -> Any:
     try:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
     except ImportError:
-        raise Refusal('--picture needs matplotlib: pip install "partwise[plot]".') from None
+        raise Refusal('a picture needs matplotlib: pip install "partwise[plot]".') from None
     return Figure(figsize=(width, height), layout="constrained")
 
 

@@ -41,7 +41,8 @@ def predict(
         str | None,
         option(
             OUTPUT,
-            "columns: the text and more; jsonl: a JSON object a sentence; of parses tree and svg, which draw them. "
+            "columns: the text and more; jsonl: a JSON object a sentence; of parses tree and svg, which draw them, "
+            "of foldings svg and png. "
             "(default: the text and more)",
             "--format",
         ),

@@ -79,7 +79,8 @@ def predict_file(
     seconds = {"load": time.perf_counter() - begun}
     data = home.read(file, encoding)
     seconds["read"] = time.perf_counter() - begun - sum(seconds.values())
-    content = home.FORMS[form](model, data).encode(encoding)
+    made = home.FORMS[form](model, data)
+    content = made if isinstance(made, bytes) else made.encode(encoding)
     seconds["label"] = time.perf_counter() - begun - sum(seconds.values())
     write(output, gzip.compress(content, mtime=0) if output is not None and output.suffix == ".gz" else content)
     seconds["total"] = time.perf_counter() - begun
