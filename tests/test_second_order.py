@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 
@@ -135,15 +133,10 @@ def test_arc_probabilities_and_unknown_heads():
 
 @pytest.mark.slow
 @pytest.mark.data
-def test_second_order_is_better_on_english():
+def test_second_order_is_better_on_english(corpora):
     """A tenth of English-EWT, compiled: some minutes."""
-    from pathlib import Path
-
-    root = os.environ.get("PARTWISE_DATA")
-    if not root:
-        pytest.skip("PARTWISE_DATA is not set")
     train, dev = (
-        read_treebank(Path(root) / "ud_english_ewt" / f"en_ewt-ud-{part}.conllu.gz", first=1000) for part in ("train", "dev")
+        read_treebank(corpora / "ud_english_ewt" / f"en_ewt-ud-{part}.conllu.gz", first=1000) for part in ("train", "dev")
     )
     shared = {"relations": False, "max_epochs": 5, "random_state": 0}
     uas = [DependencyParser(order=order, **shared).fit(train).attachment(dev).uas for order in (1, 2)]

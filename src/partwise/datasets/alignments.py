@@ -228,7 +228,7 @@ def from_fasta(
     if not all_pairs and len(heads) % 2:
         raise ValueError(
             f"{name}, line {heads[-1][1]}: the sequence {heads[-1][0]!r} has no partner: sequences are taken in twos. For all "
-            "pairs of a multiple alignment, take all_pairs=True."
+            "pairs of a multiple alignment, take all_pairs=True, or train with --all-pairs."
         )
     which = list(combinations(range(len(heads)), 2)) if all_pairs else [(k, k + 1) for k in range(0, len(heads), 2)]
     rows = ["".join(text) for text in texts]
