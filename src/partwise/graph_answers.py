@@ -9,7 +9,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.compilation import entry
-from partwise.estimators.passes import score_pass
+from partwise.passes import score_pass
 from partwise.structures.ad3 import ad3, is_closed
 from partwise.structures.branch_and_bound import best_exactly
 from partwise.structures.factor_graph import GraphProblem, view

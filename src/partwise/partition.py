@@ -11,6 +11,7 @@ Cost: k n calls of the oracle for outputs of n integers, and as many outputs in 
 
 References
 ----------
+K. Murty (1968). An algorithm for ranking all the assignments in order of increasing cost. Operations Research 16.
 E. L. Lawler (1972). A procedure for computing the k best solutions to discrete optimization problems. Management Science 18(7).
 """
 

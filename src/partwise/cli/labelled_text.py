@@ -102,7 +102,7 @@ class Candidates:
         self, part: Columns, known: Known
     ) -> tuple[list[tuple[np.ndarray, list[str]]], np.ndarray, np.ndarray | None, list[int]]:
         """Labels of the first, second, ... labelling; scores and probabilities, (sentences, k); how many each sentence has."""
-        from partwise.estimators import passes
+        from partwise import passes
 
         model = self.answers.model
         tokens, problem = model._packed(part, None, known=known)

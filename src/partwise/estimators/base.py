@@ -47,6 +47,11 @@ def _is_count(low: int, optional: bool = False) -> Callable[[Any], bool]:
     return test
 
 
+def _one_of(*names: str) -> tuple[Callable[[Any], bool], str]:
+    words = ", ".join(repr(name) for name in names[:-1])
+    return (lambda value: isinstance(value, str) and value in names), f"{words} or {names[-1]!r}"
+
+
 def _is_bool(value: Any) -> bool:
     return isinstance(value, bool | np.bool_)
 
@@ -62,11 +67,11 @@ class Structured:
     """Base of all estimators."""
 
     loss: Any
-    cost: Any
+    cost: Any = None
     solver: Any
     C: float
     l1_ratio: float
-    hidden: int
+    hidden: int = 1
     classes_: np.ndarray
     tol: float
     max_epochs: int | None
@@ -87,7 +92,6 @@ class Structured:
     _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
         "C": (_is_real(0.0), "a float in the range (0, inf)"),
         "l1_ratio": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
-        "hidden": (_is_count(1), "an int in the range [1, inf)"),
         "max_epochs": (_is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "tol": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
         "average": (lambda value: value is None or _is_bool(value), "a bool or None"),

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from partwise.estimators.base import Structured, _is_bool, _is_real
+from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
 from partwise.estimators.class_model import ClassModel, is_partial
 from partwise.estimators.labels import check_k, example_weights, shown
 from partwise.estimators.suspects import ClassSuspects
@@ -108,6 +108,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     _checks = {
         **Structured._checks,
+        "hidden": (_is_count(1), "an int in the range [1, inf)"),
         "fit_intercept": (_is_bool, "a bool"),
         "intercept_scaling": (_is_real(0.0), "a float in the range (0, inf)"),
     }

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from partwise import passes
 from partwise.datasets.brackets import Brackets, Constituent
-from partwise.estimators import passes
-from partwise.estimators.base import Structured, _is_count, _is_real
+from partwise.estimators.base import Structured, _is_count, _is_real, _one_of
 from partwise.estimators.constituent_data import Constituents, read_constituents
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
@@ -38,19 +38,17 @@ LEAST = 1e-6  # probabilities below are not listed
 class BracketParser(Structured):
     """Parses; see `ConstituencyParser` for the parameters."""
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
     grammar_: TreeGrammar
     unparsed_: np.ndarray  #: sentences last predicted that the grammar has no tree of
     training_: dict[str, Any] | None = None  #: notes about the training, for those who look into the model
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        **Structured._checks,
         "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
         "markov": (lambda value: value is None or _is_count(0)(value), "an int in the range [0, inf) or None"),
         "memory": (lambda value: value is None or _is_real(0.0)(value), "a float in the range (0, inf) or None"),
-        "tags": (lambda value: value in ("given", "predicted"), "'given' or 'predicted'"),
+        "tags": _one_of("given", "predicted"),
     }
 
     def __init__(

@@ -6,8 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from partwise import kernels
-from partwise.estimators import passes, sequences
+from partwise import kernels, passes
+from partwise.estimators import sequences
 from partwise.estimators.chain_model import ChainModel
 from partwise.estimators.kbest_labels import distinct_kbest
 from partwise.estimators.labels import check_k, example_weights

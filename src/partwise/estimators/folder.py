@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise import kernels
+from partwise import kernels, passes
 from partwise.datasets.rna import write_dot_bracket
-from partwise.estimators import passes
-from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
+from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real, _one_of
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.rna_data import Sequences, read_sequences
 from partwise.losses import Loss
@@ -26,8 +25,6 @@ from partwise.structures.folding import FoldingProblem, folding_problem, memory_
 from partwise.structures.folding_accuracy import most_accurate
 from partwise.structures.folding_loops import LONGEST, Tying, tying
 from partwise.structures.folding_packing import CANONICAL, which_pair
-
-DECODE = ("auto", "best", "mea")
 
 
 def _are_pairs(value: Any) -> bool:
@@ -41,20 +38,18 @@ def _are_pairs(value: Any) -> bool:
 class Folder(Structured):
     """Folds; see `RnaFolder` for the parameters."""
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
     training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        **Structured._checks,
         "trade_off": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
         "relative_cost": (_is_bool, "a bool"),
-        "decode": (lambda value: isinstance(value, str) and value in DECODE, "'auto', 'best' or 'mea'"),
+        "decode": _one_of("auto", "best", "mea"),
         "gamma": (_is_real(0.0), "a float in the range (0, inf)"),
         "pairs": (_are_pairs, "a list of pairs such as 'GU', or None for all"),
         "max_loop": (lambda value: _is_count(0)(value) and value <= LONGEST, f"an int in the range [0, {LONGEST}]"),
-        "pseudoknots": (lambda value: isinstance(value, str) and value in ("drop", "refuse"), "'drop' or 'refuse'"),
+        "pseudoknots": _one_of("drop", "refuse"),
     }
 
     def __init__(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.estimators import passes
+from partwise import passes
 from partwise.estimators.graph_data import MULTILABEL, Graphs, read_data
 from partwise.estimators.graph_model import GraphModel
 from partwise.estimators.labels import check_k, example_weights

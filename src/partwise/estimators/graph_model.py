@@ -49,8 +49,6 @@ class GraphModel(Structured):
     unknown: Any
     fit_intercept: bool
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
     kind_: str  #: what it was trained on: "graphs", "pictures" or "multilabel"
     contrast_scale_: float = 1.0
@@ -58,7 +56,7 @@ class GraphModel(Structured):
     training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        **Structured._checks,
         "pairwise": _one_of(*PAIRWISE),
         "inference": _one_of("auto", "exact"),
         "search": (_is_search, f"None or a dict of {', '.join(name for name in Search._fields if name != 'exact')}"),

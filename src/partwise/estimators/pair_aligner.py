@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from partwise import passes
 from partwise.compilation import entry
 from partwise.datasets.alignments import AlignedPairs
-from partwise.estimators import passes
 from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
-from partwise.estimators.base import Structured, _is_bool, _is_real
+from partwise.estimators.base import Structured, _is_bool, _is_real, _one_of
 from partwise.estimators.labels import check_k, example_weights
 from partwise.features.pairs import AMINO_ACIDS, LETTERS, PROTEIN_PROPERTIES, PROTEINS, PairTables, pair_tables, read_template
 from partwise.metrics.alignment import AlignmentScores, alignment_scores, recalls
@@ -29,27 +29,20 @@ from partwise.structures.alignment import AlignmentProblem, alignment_problem
 from partwise.structures.alignment_packing import BYTES, check_memory
 from partwise.structures.alignment_paths import best_path
 
-MODES, DECODERS, CORES = ("global", "local"), ("auto", "best", "mea"), ("cost", "known", "ignore")
 LEAST = 0.01
 PROTEIN_LETTERS = set(AMINO_ACIDS + "BJOUXZ*")
-
-
-def _one_of(names: tuple[str, ...]) -> Any:
-    return (lambda value: isinstance(value, str) and value in names), " or ".join(repr(name) for name in names)
 
 
 class PairAligner(Structured):
     """Aligns; see `Aligner` for the parameters."""
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
-        "mode": _one_of(MODES),
-        "decode": _one_of(DECODERS),
-        "core": _one_of(CORES),
+        **Structured._checks,
+        "mode": _one_of("global", "local"),
+        "decode": _one_of("auto", "best", "mea"),
+        "core": _one_of("cost", "known", "ignore"),
         "symmetric": (_is_bool, "a bool"),
         "wildcard": (lambda value: value is None or isinstance(value, str), "a letter or None"),
         "precision_weight": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),

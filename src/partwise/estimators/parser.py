@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from partwise import passes
 from partwise.datasets.treebanks import Treebank
-from partwise.estimators import passes, pruning
+from partwise.estimators import pruning
 from partwise.estimators.base import Structured, _is_bool, _is_count
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
@@ -42,8 +43,6 @@ RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight
 class TreeParser(Structured):
     """Parses; see `DependencyParser` for the parameters."""
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
     relation_weights_: np.ndarray
     pruner_weights_: np.ndarray  #: of the model of first order, if `order` is 2
@@ -52,7 +51,7 @@ class TreeParser(Structured):
     training_: dict[str, Any] | None = None  #: notes about the training, likewise
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
+        **Structured._checks,
         "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
         "projective": (_is_bool, "a bool"),
         "single_root": (lambda value: value is None or _is_bool(value), "a bool or None"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.estimators import passes
+from partwise import passes
 from partwise.objective import best_outputs, in_threads
 from partwise.structures.tree import TreeProblem
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.estimators import passes
-from partwise.estimators.base import Structured, _is_count
+from partwise import passes
+from partwise.estimators.base import Structured, _is_count, _one_of
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.ranking_data import Documents, read_documents
 from partwise.losses import Loss
@@ -31,26 +31,20 @@ def _are_weights(value: Any) -> bool:
     return True
 
 
-def _is_one_of(*names: str) -> Any:
-    return lambda value: isinstance(value, str) and value in names
-
-
 class QueryRanker(Structured):
     """Ranks; see `Ranker` for the parameters."""
 
-    cost = None
-    hidden = 1
     weights_: np.ndarray
     n_features_in_: int
     training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     _checks = {
-        **{name: check for name, check in Structured._checks.items() if name != "hidden"},
-        "objective": (_is_one_of("ndcg", "pairwise"), "'ndcg' or 'pairwise'"),
+        **Structured._checks,
+        "objective": _one_of("ndcg", "pairwise"),
         "k": (_is_count(1), "an int in the range [1, inf)"),
         "positions": (_are_weights, f"one of {', '.join(map(repr, POSITIONS))}, or k positive numbers that do not rise"),
-        "ties": (_is_one_of("any", "first"), "'any' or 'first'"),
-        "pair_weight": (_is_one_of("query", "equal"), "'query' or 'equal'"),
+        "ties": _one_of("any", "first"),
+        "pair_weight": _one_of("query", "equal"),
     }
 
     def __init__(

@@ -37,6 +37,7 @@ class Tagger(Decoder):
 
     _checks = {
         **Decoder._checks,
+        "hidden": (_is_count(1), "an int in the range [1, inf)"),
         "min_count": (_is_count(1), "an int in the range [1, inf)"),
         "hash_bits": (_is_count(1, optional=True), "an int in the range [1, 30] or None"),
         "order": (_is_count(1), "an int in the range [1, inf)"),

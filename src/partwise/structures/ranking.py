@@ -22,7 +22,6 @@ References
 O. Chapelle, Q. Le, A. Smola (2007). Large margin optimization of ranking measures. NIPS workshop on web search.
 C. B. Do, Q. Le, C. H. Teo, O. Chapelle, A. Smola (2008). Tighter bounds for structured estimation. NIPS.
 R. Jonker, A. Volgenant (1987). A shortest augmenting path algorithm for dense and sparse linear assignment. Computing 38.
-K. Murty (1968). An algorithm for ranking all the assignments in order of increasing cost. Operations Research 16.
 """
 
 from __future__ import annotations
@@ -37,6 +36,7 @@ from partwise.compilation import helper
 from partwise.features.rows import add_label, emit, make_rows, n_rows
 from partwise.features.selection import take_rows
 from partwise.numerics import copy, fill
+from partwise.partition import kbest_by_partition
 
 POSITIONS = ("log", "reciprocal", "linear")
 
@@ -302,35 +302,20 @@ def best(problem, i, theta, y):
 
 @kernels.kbest.implements(RankingProblem)
 def kbest(problem, i, theta, ys, values):
-    """Murty's partition: rankings that are left agree with one found before some position, and differ there. k^2 assignments."""
-    k, n, most = length(problem, i), n_documents(problem, i), len(values)
-    room = most * k + 1
-    found, tops, rests = np.empty((room, k), np.int32), np.empty(room), np.empty((room, k * n))
-    copy(theta[: k * n], rests[0])
-    tops[0] = best(problem, i, rests[0], found[0])
-    size, count = 1, 0
-    while count < most:
-        top = 0
-        for node in range(size):
-            if tops[node] > tops[top]:
-                top = node
-        if tops[top] == -np.inf:
-            break
-        copy(found[top], ys[count])
-        values[count] = tops[top]
-        tops[top] = -np.inf
-        count += 1
-        for p in range(k if count < most else 0):
-            rest = rests[size]
-            copy(rests[top], rest)
-            for q in range(p):
-                for j in range(n):
-                    if j != found[top, q]:
-                        rest[q * n + j] = -np.inf
-            rest[p * n + found[top, p]] = -np.inf
-            tops[size] = best(problem, i, rest, found[size])
-            size += 1
-    return count
+    return kbest_by_partition(problem, i, theta, ys, values)
+
+
+@kernels.hold.implements(RankingProblem)
+def hold(problem, i, theta, t, code, far):
+    n = n_documents(problem, i)
+    value = theta[t * n + code]
+    fill(theta[t * n : (t + 1) * n], -np.inf)
+    theta[t * n + code] = value
+
+
+@kernels.forbid.implements(RankingProblem)
+def forbid(problem, i, theta, t, code, far):
+    theta[t * n_documents(problem, i) + code] = -np.inf
 
 
 @kernels.outputs.implements(RankingProblem)

@@ -1,4 +1,4 @@
-"""Passes over all examples that estimators need beside those of `partwise.objective`: marginals, k best outputs, scores.
+"""Passes over all examples that callers need beside those of `partwise.objective`: marginals, k best outputs, scores.
 
 Written over the kernels, for any structure whose first parts are its *nodes*, ``length * width`` of them: one part per position
 and label.
