@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from partwise import Classifier, kernels
 from partwise.losses import get_loss
+from partwise.memory import available_memory
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, SOLVERS, can_minimise, make_task, solve
 from partwise.solvers.base import run
 from partwise.solvers.bmrm import BMRM, BMRMLS
-from partwise.solvers.bundle import available_memory
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.cuts import PLACE, SMALL, Cuts
 from partwise.solvers.line_search import Ray, Tangent, lowest, minimise, search_maxima
