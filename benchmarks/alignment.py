@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.experiments.do_table_2 import LETTERS, blosum_weights
 from partwise.features.pairs import pair_tables
 from partwise.structures.alignment import alignment_problem

@@ -22,9 +22,9 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.compilation import entry
 from partwise.datasets.brackets import Constituent, from_heads
 from partwise.datasets.treebanks import read_treebank
+from partwise.engine.compilation import entry
 from partwise.estimators.constituents import BracketParser
 from partwise.metrics.brackets import PUNCTUATION, bracket_scores
 from partwise.structures.grammar import grammar_problem, make_grammar

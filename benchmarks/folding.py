@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.structures.folding import folding_problem
 
 SIZES = (100, 200, 400)

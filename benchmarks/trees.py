@@ -29,7 +29,7 @@ from benchmarks.processes import measure
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.structures.tree import tree_problem
 
 SIZES = (10, 20, 40, 80)

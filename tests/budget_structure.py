@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 
 
 class BudgetProblem(NamedTuple):

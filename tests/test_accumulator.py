@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partwise.accumulator import LARGE, accumulator, clear, compact, dot, row, squared_norm, untouched_zeros
+from partwise.engine.accumulator import LARGE, accumulator, clear, compact, dot, row, squared_norm, untouched_zeros
 from partwise.solvers.weights import add, averaged, count_step, make_weights
 
 WIDTH, ROWS = 3, 7

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partwise import interpret, kernels, solve
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.features.pairs import PROTEIN_PROPERTIES, PROTEINS, pair_tables
 from partwise.objective import best_outputs, completions
 from partwise.structures import alignment_problem

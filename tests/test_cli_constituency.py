@@ -59,7 +59,7 @@ def test_predict(folder):
 
 
 def test_a_long_sentence_is_refused_in_words(folder, monkeypatch):
-    monkeypatch.setattr("partwise.memory.available_memory", lambda: 1e3)
+    monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e3)
     refused = run("predict", folder / "model", folder / "test.mrg")
     assert refused.exit_code == 1 and "GB are free. Cut it into parts, leave it out, or take fewer threads." in refused.output
     assert "test.mrg, line" in refused.output

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from partwise.cli.app import app
-from partwise.compilation import interpret
+from partwise.engine.compilation import interpret
 from test_folder import hairpins
 
 

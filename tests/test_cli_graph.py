@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partwise.cli.app import app
-from partwise.compilation import interpret
 from partwise.datasets import make_pictures, write_graphs
+from partwise.engine.compilation import interpret
 from test_graph_labeler import paths
 
 

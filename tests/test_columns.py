@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partwise.compilation import interpret
+from partwise.engine.compilation import interpret
 from partwise.features import column_scan
 from partwise.features.columns import code_tokens, read_columns, stream_columns
 from plain_columns import read_lines

@@ -12,7 +12,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 
 import partwise
-from partwise.code_cache import CompiledCode, external_symbols, linkable, object_code_only
+from partwise.engine.code_cache import CompiledCode, external_symbols, linkable, object_code_only
 
 
 def test_symbols_that_are_there():
@@ -55,7 +55,7 @@ def test_environments_import_nothing(tmp_path):
 
 TALKATIVE = """
 import numpy as np
-from partwise.compilation import entry, helper
+from partwise.engine.compilation import entry, helper
 
 @helper
 def tell(x):

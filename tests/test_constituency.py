@@ -123,7 +123,7 @@ def test_a_long_sentence_asks_for_memory_first(parser, monkeypatch):
     long = [[("a", "DT")] * 2000]
     needed = {"predict": 20, "predict_marginals": 40, "predict_kbest": 68}  # bytes for a pair of words and a symbol
     crf = clone(parser).set_params(loss="crf", max_epochs=1).fit(make_brackets(3))
-    monkeypatch.setattr("partwise.memory.available_memory", lambda: 1e8)
+    monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e8)
     S = len(crf.grammar_.symbols) + 1
     for verb, size in needed.items():
         gigabytes = f"{size * 2000 * 2001 * S / 1e9:.1f}"

@@ -111,7 +111,7 @@ def test_the_structure_of_the_tutorial_learns_compiled_and_interpreted_alike(mon
     train, test = example.make_documents(200, seed=1), example.make_documents(200, seed=2)
     compiled = solve(train, "hinge", "dca", C=0.1, max_epochs=3)
     assert example.exact_matches(test, compiled.w) > 0.5  # by chance: 1 in 15
-    from partwise.compilation import interpret
+    from partwise.engine.compilation import interpret
 
     with interpret():
         interpreted = solve(train, "hinge", "dca", C=0.1, max_epochs=3)

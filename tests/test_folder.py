@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from partwise import kernels
-from partwise.compilation import interpret
 from partwise.datasets.rna import read_dot_bracket, read_rna, write_dot_bracket
+from partwise.engine.compilation import interpret
 from partwise.estimators import RnaFolder
 from partwise.estimators.folder import Folder
 from partwise.estimators.rna_data import read_sequences, read_structure
@@ -167,7 +167,7 @@ def test_bad_input(X, y, error, message):
 
 
 def test_a_long_sequence_asks_for_memory_first(fitted, monkeypatch):
-    monkeypatch.setattr("partwise.memory.available_memory", lambda: 1e8)
+    monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e8)
     with pytest.raises(MemoryError, match=r"sequence 0 has 2000 bases; folding it takes up to 0\.6 GB"):
         fitted.predict(["A" * 2000])
     with pytest.raises(MemoryError, match=r"sequence 1 has 2000 bases; folding it takes up to 1\.2 GB with n_jobs=2"):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from oracle_cases import Enumeration, folding_cases, random_structure
 from partwise import kernels, passes
-from partwise.compilation import interpret
 from partwise.datasets.rna import read_dot_bracket
+from partwise.engine.compilation import interpret
 from partwise.objective import best_outputs
 from partwise.structures.folding import folding_problem, inner_of, possible_structure
 from partwise.structures.folding_accuracy import most_accurate

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from oracle_cases import Enumeration, grammar_cases
 from partwise import kernels
-from partwise.compilation import interpret
+from partwise.engine.compilation import interpret
 from partwise.solvers import solve
 from partwise.structures.grammar import GLUE_COST, grammar_problem, make_grammar, nodes_of
 from test_oracles import check_features, check_oracles, run_oracles

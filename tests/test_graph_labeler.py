@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from partwise import Classifier, chain_problem, solve
-from partwise.compilation import interpret
 from partwise.datasets import Graph, make_pictures, read_graphs, write_graphs
+from partwise.engine.compilation import interpret
 from partwise.estimators import GraphLabeler
 from partwise.estimators.graph_data import chow_liu, grid, read_data
 from partwise.metrics import node_scores

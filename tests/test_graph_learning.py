@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from partwise import FactorGraph, graph_families, graph_problem, kernels, multiclass_problem, solve
-from partwise.compilation import interpret
+from partwise.engine.compilation import interpret
 from partwise.losses import Family, get_loss
 from partwise.objective import best_outputs, losses_at, objective
 from partwise.structures.factor_graph import NOT_PROVEN

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partwise import Classifier, SequenceLabeler, model_file
-from partwise.compilation import interpret
+from partwise.engine.compilation import interpret
 from partwise.estimators.tagger import Tagger
 from partwise.features.columns import ColumnFile, read_columns
 from partwise.inspection import explain, find_features, summary, top_features, transitions

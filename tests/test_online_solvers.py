@@ -368,7 +368,7 @@ def test_float32(solver, loss):
 
 @pytest.mark.parametrize("solver, loss", CASES, ids=lambda c: getattr(c, "name", c))
 def test_interpreted_is_compiled(solver, loss):
-    from partwise.compilation import interpret
+    from partwise.engine.compilation import interpret
 
     problem = classes(15)
     if isinstance(solver, SGD):

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from oracle_cases import Enumeration, alignment_cases, chain_cases, multiclass_cases, tree_cases
 from partwise import kernels
-from partwise.accumulator import accumulator
-from partwise.compilation import entry, interpret
+from partwise.engine.accumulator import accumulator
+from partwise.engine.compilation import entry, interpret
 from partwise.features.pairs import PairTables
 from partwise.structures import chain_problem
 from partwise.structures.chain_oracles import pair_marginals

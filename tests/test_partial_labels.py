@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from oracle_cases import SCALES, random_rows
 from partwise import kernels
-from partwise.compilation import entry, interpret, sources
+from partwise.engine.compilation import entry, interpret, sources
 from partwise.losses import LOSSES, Family
 from partwise.objective import completions, losses_at, mean_cost, objective
 from partwise.solvers import CCCP, SOLVERS, choose, get_solver, make_task, solve

@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from partwise import Ranker, load
-from partwise.compilation import interpret
 from partwise.datasets import RankingSet, load_ohsumed, read_letor
+from partwise.engine.compilation import interpret
 from partwise.estimators.ranking_data import read_documents
 from partwise.metrics import ndcg
 from partwise.structures import PartialRankingProblem, RankingProblem

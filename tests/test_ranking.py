@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from oracle_cases import Enumeration, pair_cases, ranking_cases
 from partwise import kernels, solve
-from partwise.compilation import entry, interpret
+from partwise.engine.compilation import entry, interpret
 from partwise.metrics import mean_average_precision, ndcg, ndcg_by_query
 from partwise.structures import PartialRankingProblem, RankingProblem, pair_problem, ranking_problem
 from partwise.structures.ranking import position_weights

@@ -16,7 +16,7 @@ import pytest
 import partwise
 from budget_structure import BudgetProblem, PlainBudget, make_budget
 from partwise import kernels
-from partwise.compilation import interpret, kernel, sources, stamp
+from partwise.engine.compilation import interpret, kernel, sources, stamp
 from partwise.losses import LOSSES, Family
 from partwise.solvers import SOLVERS, solve
 from partwise.solvers.dca import dca_pass
@@ -25,7 +25,7 @@ from partwise.structures import ChainProblem, MulticlassProblem, multiclass_prob
 SCRIPT = """
 import json, sys
 import numpy as np
-from partwise.compilation import cache_stats
+from partwise.engine.compilation import cache_stats
 from partwise.solvers import solve
 from partwise.structures import multiclass_problem
 x = np.random.default_rng(0).normal(size=(9, 3))

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from oracle_cases import chain_cases, multiclass_cases
 from partwise import kernels
-from partwise.compilation import entry, interpret
 from partwise.datasets import make_sentences, make_tagged_sequences, plant_errors
+from partwise.engine.compilation import entry, interpret
 from partwise.estimators.suspects import doubts
 from partwise.estimators.tagger import Tagger
 from partwise.metrics import average_precision, precision_at, recall_at

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partwise.compilation import interpret
 from partwise.datasets import chunking_attributes
+from partwise.engine.compilation import interpret
 from partwise.features import vocabulary
 from partwise.features.attributes import encode
 from partwise.features.columns import code_tokens, read_columns, stream_columns

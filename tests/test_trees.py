@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwise import kernels, solve
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.objective import best_outputs, completions
 from partwise.structures import tree_problem
 from partwise.structures.spanning_trees import best_tree, eliminate, eliminate_in_logs, penalty_of_root, sum_over_trees

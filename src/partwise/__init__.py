@@ -18,7 +18,7 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from partwise.comparison import compare
-    from partwise.compilation import cache_stats, interpret
+    from partwise.engine.compilation import cache_stats, interpret
     from partwise.estimators import (
         Aligner,
         Classifier,
@@ -73,8 +73,8 @@ _HOME = {
     "multiclass_problem": "structures",
     "ModelFileError": "model_file",
     "load": "model_file",
-    "cache_stats": "compilation",
-    "interpret": "compilation",
+    "cache_stats": "engine.compilation",
+    "interpret": "engine.compilation",
 }
 
 __all__ = [

@@ -27,8 +27,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
-from partwise.numerics import copy
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy
 
 HALVINGS = 60  # of an interval: down to the last digits
 

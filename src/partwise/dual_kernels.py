@@ -20,10 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import clear
-from partwise.compilation import helper, kernel
+from partwise.engine.accumulator import clear
+from partwise.engine.compilation import helper, kernel
+from partwise.engine.numerics import copy
 from partwise.loss_kernels import Maximum, score_augmented
-from partwise.numerics import copy
 from partwise.rescaled_kernels import (
     RescaledMaximum,
     add_rescaled,

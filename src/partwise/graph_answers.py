@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.passes import score_pass
 from partwise.structures.ad3 import ad3, is_closed
 from partwise.structures.branch_and_bound import best_exactly

@@ -28,8 +28,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.accumulator import clear, dot, row  # noqa: F401 - `row` belongs to the vocabulary of structures
-from partwise.compilation import Kernel, MissingKernel, entry, kernel
+from partwise.engine.accumulator import clear, dot, row  # noqa: F401 - `row` belongs to the vocabulary of structures
+from partwise.engine.compilation import Kernel, MissingKernel, entry, kernel
 
 SEARCHED = 32  # outputs of one example that a search over costs keeps at most
 

@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import helper, kernel
-from partwise.numerics import copy
+from partwise.engine.accumulator import Accumulator, accumulator
+from partwise.engine.compilation import helper, kernel
+from partwise.engine.numerics import copy
 
 TIE = 1e-9  # part of a score within which two outputs are as good as each other
 

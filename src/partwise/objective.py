@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.loss_kernels import add_gradient, evaluate, workspace
 from partwise.losses import Family, Loss
 from partwise.penalty import Entropy, above, add_penalty, mixed_bound

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.objective import chunks, in_threads
 from partwise.structures.chain_oracles import pair_marginals
 

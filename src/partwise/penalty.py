@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 
 HALVINGS = 40  # of [0, 1], when the best mixture is looked for
 

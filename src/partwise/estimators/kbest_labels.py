@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry, helper
-from partwise.numerics import copy
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy
 from partwise.objective import chunks, in_threads
 
 

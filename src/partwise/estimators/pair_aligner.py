@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.compilation import entry
 from partwise.datasets.alignments import AlignedPairs
+from partwise.engine.compilation import entry
 from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
 from partwise.estimators.base import Structured, _is_bool, _is_real, _one_of
 from partwise.estimators.labels import check_k, example_weights

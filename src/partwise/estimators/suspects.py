@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.estimators import sequences
 from partwise.loss_kernels import refer
 from partwise.losses import get_loss

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import row
-from partwise.compilation import helper
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper
 from partwise.features.arcs import MARGIN, ArcRows, hash_text, mix, stretch
 
 SIBLING, GRANDPARENT = 0, 1

@@ -28,8 +28,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import row
-from partwise.compilation import helper
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper
 from partwise.features.columns import Columns
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm
 

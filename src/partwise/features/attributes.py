@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.features.rows import Binary, Sparse
 
 LISTS = (list, tuple, set, frozenset)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry, helper
+from partwise.engine.compilation import entry, helper
 from partwise.features.vocabulary import EMPTY, spread, tagged
 
 

@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
+from partwise.engine.prefetch import request
 from partwise.features.vocabulary import EMPTY, FeatureVocabulary, Program, find, is_among, read_key
-from partwise.prefetch import request
 
 BLOCK = 32  # tokens that are looked up together
 OUTSIDE = -(1 << 60)  # a place so far off that no sum of codes brings it back

@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import row
-from partwise.compilation import helper, kernel
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper, kernel
+from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, emit
-from partwise.numerics import copy, fill
 
 WINDOW = 3  # places on either side that a number is averaged over
 EDGES = (-0.9, -0.45, -0.15, 0.15, 0.45, 0.9)  # of bins, in standard deviations of the letters around their mean

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import expect_row, row
-from partwise.compilation import helper, kernel
-from partwise.prefetch import AHEAD
+from partwise.engine.accumulator import expect_row, row
+from partwise.engine.compilation import helper, kernel
+from partwise.engine.prefetch import AHEAD
 
 
 class Binary(NamedTuple):

@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry, helper
-from partwise.prefetch import request
+from partwise.engine.compilation import entry, helper
+from partwise.engine.prefetch import request
 
 EMPTY = -1  # a free slot
 LARGEST = np.iinfo(np.int32).max

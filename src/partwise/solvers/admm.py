@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.losses import Loss
 from partwise.objective import BLOCK, Value, in_threads, losses_at, spans
 from partwise.penalty import mixed_bound, penalty

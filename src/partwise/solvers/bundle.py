@@ -41,7 +41,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from partwise import kernels
-from partwise.memory import available_memory
+from partwise.engine.memory import available_memory
 from partwise.objective import Value, loss_gradient
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.cuts import Cuts

@@ -46,10 +46,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
+from partwise.engine.numerics import copy
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
-from partwise.numerics import copy
 from partwise.objective import Value, chunks, in_threads
 from partwise.penalty import penalty
 from partwise.solvers.base import Progress, Solver, State, Task

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.accumulator import Accumulator
+from partwise.engine.accumulator import Accumulator
 from partwise.loss_kernels import Workspace
 from partwise.solvers.base import Solver, Task, size_of, unfinished
 from partwise.solvers.result import Best, Record, SolveResult

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.objective import BLOCK, in_threads, spans
 
 FIRST_ROOM = 8  # cuts to have room for at first

@@ -25,8 +25,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from partwise.accumulator import squared_norm
-from partwise.compilation import entry
+from partwise.engine.accumulator import squared_norm
+from partwise.engine.compilation import entry
 from partwise.loss_kernels import add_gradient, evaluate
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step

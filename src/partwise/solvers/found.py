@@ -20,11 +20,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import entry, helper
+from partwise.engine.accumulator import Accumulator, accumulator
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Family, Loss, Summed
-from partwise.numerics import copy
 from partwise.objective import SLICE, Value, chunks, in_threads
 from partwise.solvers.active import ActiveSets, active_sets, insert, reserve, set_products
 from partwise.solvers.base import Solver, Task, verdict

@@ -39,8 +39,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import entry, helper
+from partwise.engine.accumulator import Accumulator, accumulator
+from partwise.engine.compilation import entry, helper
 from partwise.loss_kernels import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step

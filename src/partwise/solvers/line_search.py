@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.objective import MOST_CHUNKS, chunks, in_threads
 
 MOST_TRIALS = 100

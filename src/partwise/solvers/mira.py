@@ -28,8 +28,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partwise import kernels
-from partwise.accumulator import squared_norm
-from partwise.compilation import entry
+from partwise.engine.accumulator import squared_norm
+from partwise.engine.compilation import entry
 from partwise.loss_kernels import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step

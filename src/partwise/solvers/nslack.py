@@ -53,8 +53,8 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
 from partwise.dual_kernels import PIECEWISE, best_piece, piece_value, score_pieces
+from partwise.engine.compilation import entry
 from partwise.losses import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.active import drop_inactive, find, gather, reserve, weights_of

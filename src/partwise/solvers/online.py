@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import compact
+from partwise.engine.accumulator import compact
 from partwise.loss_kernels import Workspace, workspace
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights

@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.losses import Loss
 from partwise.objective import BLOCK, Value, in_threads, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task

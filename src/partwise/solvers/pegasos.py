@@ -49,8 +49,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from partwise.accumulator import dot, squared_norm
-from partwise.compilation import entry
+from partwise.engine.accumulator import dot, squared_norm
+from partwise.engine.compilation import entry
 from partwise.loss_kernels import add_gradient, evaluate
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress

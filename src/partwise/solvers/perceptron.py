@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry, helper
+from partwise.engine.compilation import entry, helper
 from partwise.loss_kernels import score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry, helper
+from partwise.engine.compilation import entry, helper
 
 EPS = float(np.finfo(np.float64).eps)
 PIVOT = 16.0 * EPS  # part of the diagonal of M below which a pivot is rounding error

@@ -53,8 +53,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import Accumulator
-from partwise.compilation import entry, helper
+from partwise.engine.accumulator import Accumulator
+from partwise.engine.compilation import entry, helper
 from partwise.loss_kernels import score_augmented, workspace
 from partwise.objective import Value
 from partwise.solvers.active import DualState, certified_dual, reserve, weights_of

@@ -47,8 +47,6 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import Accumulator, accumulator
-from partwise.compilation import entry, helper
 from partwise.dual_kernels import (
     PIECEWISE,
     best_piece,
@@ -59,9 +57,11 @@ from partwise.dual_kernels import (
     piece_value,
     score_pieces,
 )
+from partwise.engine.accumulator import Accumulator, accumulator
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy
 from partwise.loss_kernels import evaluate, workspace
 from partwise.losses import Loss
-from partwise.numerics import copy
 from partwise.objective import Value
 from partwise.solvers.active import (
     DualState,

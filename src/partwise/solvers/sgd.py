@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.loss_kernels import add_gradient, evaluate
 from partwise.solvers.base import SLICE, Task
 from partwise.solvers.online import OnlineSolver, OnlineState

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.accumulator import expect_row, release, row, touched
-from partwise.compilation import helper
+from partwise.engine.accumulator import expect_row, release, row, touched
+from partwise.engine.compilation import helper
 
 SCALE, SUM, STEPS, NORM, VISITS, POWER = range(6)
 UNIT = 2.0**-12  # weights in the average are (t * UNIT)^power: a constant, so that they do not depend on how much data there is

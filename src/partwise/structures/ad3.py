@@ -36,8 +36,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import copy, fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill
 from partwise.structures.graph_factors import FAR, allows, best_configuration, table_value
 from partwise.structures.graph_head import head_value
 from partwise.structures.graph_layout import DENSE, HEAD, TREE, choices, n_literals, write_states

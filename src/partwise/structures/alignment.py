@@ -19,8 +19,8 @@ import itertools
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.numerics import fill
 from partwise.features.pairs import add_all_parts, add_part, part_scores
-from partwise.numerics import fill
 from partwise.structures.alignment_packing import (  # noqa: F401 - one place to import alignments from
     GAP,
     MATCHED,

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 from partwise.features.pairs import PairTables, take_pairs
 from partwise.features.rows import make_rows, n_rows
 from partwise.features.selection import take_rows

@@ -22,8 +22,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import fill, larger
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import fill, larger
 from partwise.structures.alignment_packing import END_EXTEND, END_OPEN, EXTEND, GAP, OPEN
 
 # what a byte of a cell tells

@@ -23,8 +23,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import exp, fill, larger
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import exp, fill, larger
 from partwise.structures.alignment_packing import END_EXTEND, END_OPEN, EXTEND, OPEN
 from partwise.structures.alignment_paths import gap_scores, sums_after, sums_before
 

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import copy, fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill
 from partwise.structures.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.graph_factors import FAR
 from partwise.structures.graph_layout import choices, hold_state, n_literals

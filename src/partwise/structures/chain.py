@@ -20,10 +20,10 @@ import itertools
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import helper
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill, padded_width
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference
-from partwise.numerics import copy, fill, padded_width
 from partwise.structures.chain_packing import (  # noqa: F401 - one place to import chains from
     ChainProblem,
     PartialChainProblem,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.numerics import copy, fill, larger
+from partwise.engine.accumulator import row
+from partwise.engine.numerics import copy, fill, larger
 from partwise.structures.chain import ChainProblem, n_states
 
 

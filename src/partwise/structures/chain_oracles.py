@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import entry, helper
-from partwise.numerics import copy, exp, fill, larger, padded_width, smaller
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy, exp, fill, larger, padded_width, smaller
 from partwise.structures.chain import ChainProblem, n_states
 
 WIDEST = 200.0  # scores of one step may differ by this much (e^-200 = 1e-87) before log-space takes over

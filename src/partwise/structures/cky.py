@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import larger
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import larger
 
 
 @helper

@@ -26,8 +26,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import exp, fill, larger, smaller
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import exp, fill, larger, smaller
 from partwise.structures.cky import span_number, widen, window, windows_of
 from partwise.structures.semirings import log_plus
 

@@ -22,9 +22,9 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import entry, helper
-from partwise.numerics import fill
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import fill
 from partwise.partition import kbest_by_partition
 from partwise.structures.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.branch_and_bound import best_exactly

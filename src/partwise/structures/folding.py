@@ -19,9 +19,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import helper
-from partwise.numerics import copy, fill
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill
 from partwise.partition import kbest_by_partition
 from partwise.structures.folding_best import best_structure
 from partwise.structures.folding_entries import entries_of

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 
 
 @entry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 from partwise.structures.folding_inside import (
     SPAN,
     external_pair,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 from partwise.structures.folding_inside import hairpin_bases, inner_end, outer_end
 from partwise.structures.folding_loops import (
     BULGE,

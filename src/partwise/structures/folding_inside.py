@@ -33,8 +33,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import larger
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import larger
 from partwise.structures.folding_loops import (
     BULGE,
     BULGE_BASE,

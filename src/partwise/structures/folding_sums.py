@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import fill
 from partwise.structures.folding_inside import (
     SMALLEST,
     SPAN,

@@ -19,10 +19,10 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import helper
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import fill
 from partwise.features.rows import add_label, add_row, emit
-from partwise.numerics import fill
 from partwise.structures.cky import best_root, chart_of, inside, kbest_trees, read_best, span_number
 from partwise.structures.cky_sums import inside_sums, log_entry, make_sums, outside_sums
 from partwise.structures.grammar_packing import (  # noqa: F401 - one place to import grammars from

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import fill
 from partwise.structures.graph_head import best_head, head_value
 from partwise.structures.graph_layout import (
     AND_OUT,

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import clipped, exp, fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import clipped, exp, fill
 from partwise.structures.spanning_trees import log_add
 
 NOTHING = -40.0  # log of a probability whose share does not count

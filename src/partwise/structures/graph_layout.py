@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 
 DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD = range(10)
 NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head")

@@ -31,8 +31,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import copy, fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill
 from partwise.structures.graph_factors import best_configuration
 from partwise.structures.graph_layout import DENSE, ONE_OF_K, choices, n_literals
 from partwise.structures.graph_order import factors_at

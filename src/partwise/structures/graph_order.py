@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 
 
 @helper

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.features.rows import is_sparse
 from partwise.structures.graph_layout import DENSE, Graph
 from partwise.structures.graph_order import plan

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import clipped, fill
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import clipped, fill
 from partwise.structures.graph_factors import advance, arc_scores, port_score
 from partwise.structures.graph_head import head_messages
 from partwise.structures.graph_layout import (

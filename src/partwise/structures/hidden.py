@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import entry
+from partwise.engine.compilation import entry
 from partwise.features.rows import n_rows, row_norm
 from partwise.structures.chain import ChainProblem, chain_blocks
 

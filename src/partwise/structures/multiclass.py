@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.numerics import copy
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows, row_norm
 from partwise.features.selection import take_rows
-from partwise.numerics import copy
 
 
 class MulticlassProblem(NamedTuple):

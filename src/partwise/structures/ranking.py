@@ -32,10 +32,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, emit, make_rows, n_rows
 from partwise.features.selection import take_rows
-from partwise.numerics import copy, fill
 from partwise.partition import kbest_by_partition
 
 POSITIONS = ("log", "reciprocal", "linear")

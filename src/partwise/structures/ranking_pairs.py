@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 from partwise.features.rows import add_label, emit, make_rows
 
 SWAP = 1  # the wrong order

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.compilation import helper
+from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, PairRows, add_pair, pair_score
 from partwise.features.rows import add_label, emit
 from partwise.features.selection import take_rows

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import exp, larger
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import exp, larger
 
 LARGEST, SUM, LOG_SUM = 0, 1, 2
 

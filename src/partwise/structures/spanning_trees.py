@@ -41,8 +41,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.compilation import helper
-from partwise.numerics import copy, exp, fill, larger, smaller
+from partwise.engine.compilation import helper
+from partwise.engine.numerics import copy, exp, fill, larger, smaller
 
 UNSEEN, ON_PATH, SETTLED = 0, 1, 2
 TINY, HUGE = 1e-270, 1e270  # beyond, numbers are on their way out of the range of floats

@@ -19,10 +19,10 @@ import itertools
 import numpy as np
 
 from partwise import kernels
-from partwise.accumulator import row
-from partwise.compilation import entry, helper
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy, exp, fill
 from partwise.features.rows import add_label, add_row, emit
-from partwise.numerics import copy, exp, fill
 from partwise.partition import kbest_by_partition
 from partwise.structures.projective_trees import best_projective_tree, sum_over_projective_trees
 from partwise.structures.spanning_trees import best_tree, sum_over_trees

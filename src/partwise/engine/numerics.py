@@ -7,7 +7,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
-from partwise.compilation import OPTIONS, helper
+from partwise.engine.compilation import OPTIONS, helper
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.6931471803691238  # the leading bits of ln 2: n * LN2_HIGH is exact for the n that occur

@@ -20,7 +20,7 @@ from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.environment import Environment, lookup_environment
 
-from partwise.linking import place_environments
+from partwise.engine.linking import place_environments
 
 
 def cache_directory() -> Path | None:

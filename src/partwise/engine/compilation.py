@@ -30,8 +30,8 @@ import numba
 import numpy as np
 from numba.extending import overload, register_jitable
 
-from partwise import linking
-from partwise.code_cache import DiskCache, digest_of
+from partwise.engine import linking
+from partwise.engine.code_cache import DiskCache, digest_of
 
 # Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
 FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}

@@ -8,7 +8,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
-from partwise.compilation import OPTIONS, helper
+from partwise.engine.compilation import OPTIONS, helper
 
 AHEAD = 32  # non-zeros between the request and the use (measured: 8 is too late, 64 no better)
 LINES = 4  # cache lines asked for per row of weights; longer rows are streamed by the hardware

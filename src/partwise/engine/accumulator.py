@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.compilation import helper, kernel
-from partwise.prefetch import request, request_row
+from partwise.engine.compilation import helper, kernel
+from partwise.engine.prefetch import request, request_row
 
 LARGE = 1 << 20  # bytes, from which on it matters where memory comes from
 
