@@ -16,7 +16,7 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from benchmarks.timing import seconds, side_by_side
 from partwise.datasets import load_news20, load_usps
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import solve
 from partwise.structures import multiclass_problem

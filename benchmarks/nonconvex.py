@@ -23,7 +23,7 @@ from benchmarks.timing import side_by_side
 from partwise import kernels
 from partwise.datasets import data_folder, load_ocr, load_usps
 from partwise.experiments.tagging import official_split, with_outliers
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import SolveResult, solve
 from partwise.structures import chain_problem, multiclass_problem

@@ -34,7 +34,7 @@ from benchmarks.report import Report, Row
 from partwise.datasets import data_folder, load_usps, plant_errors
 from partwise.features.columns import Columns, read_columns
 from partwise.features.labels import GivenLabels
-from partwise.losses import Ramp
+from partwise.losses.records import Ramp
 from partwise.metrics import average_precision
 
 FOLDS = 5

@@ -130,7 +130,7 @@ def test_a_solver_that_cannot_do_the_loss():
 
 
 def _loss(solver):
-    from partwise.losses import LOSSES
+    from partwise.losses.records import LOSSES
 
     return LOSSES["hinge" if solver == "lbfgs" else "crf"]
 

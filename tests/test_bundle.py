@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from partwise import Classifier, kernels
 from partwise.engine.memory import available_memory
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, SOLVERS, can_minimise, make_task, solve
 from partwise.solvers.base import run

@@ -13,7 +13,7 @@ from partwise.cli.app import app
 from partwise.cli.compare_data import recognise
 from partwise.comparison import Comparison, Point, Trace, able, compare
 from partwise.datasets import make_digit_words
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import make_task, solve
 from partwise.structures import chain_problem, multiclass_problem

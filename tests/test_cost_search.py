@@ -5,11 +5,11 @@ import pytest
 
 from budget_structure import PlainBudget, make_budget
 from partwise import kernels
-from partwise.cost_search import envelope_bound, highest_on_line, rescaled_value, search_costs
-from partwise.loss_kernels import workspace
-from partwise.losses import Rescaled
+from partwise.losses.in_loops import workspace
+from partwise.losses.records import Rescaled
+from partwise.losses.rescaled import unseen_pass
 from partwise.objective import losses_at
-from partwise.rescaled_kernels import unseen_pass
+from partwise.oracles.by_cost import envelope_bound, highest_on_line, rescaled_value, search_costs
 from partwise.solvers import solve
 from partwise.structures import chain_problem, multiclass_problem
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from partwise import kernels
-from partwise.losses import Family, Rescaled, RescaledRamp, get_loss
+from partwise.losses.records import Family, Rescaled, RescaledRamp, get_loss
 from partwise.objective import losses_at
 from partwise.solvers import CCCP, SOLVERS, make_task, solve
 from partwise.solvers.active import weights_of

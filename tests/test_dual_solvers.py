@@ -8,7 +8,7 @@ import pytest
 from budget_structure import PlainBudget, make_budget
 from partwise import kernels
 from partwise.engine.compilation import interpret
-from partwise.losses import Family, get_loss
+from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at
 from partwise.solvers import Task, solve
 from partwise.solvers.active import (

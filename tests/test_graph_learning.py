@@ -9,7 +9,7 @@ import pytest
 
 from partwise import FactorGraph, graph_families, graph_problem, kernels, multiclass_problem, solve
 from partwise.engine.compilation import interpret
-from partwise.losses import Family, get_loss
+from partwise.losses.records import Family, get_loss
 from partwise.objective import best_outputs, losses_at, objective
 from partwise.structures.factor_graph import NOT_PROVEN
 

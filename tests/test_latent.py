@@ -11,7 +11,7 @@ from partwise.engine.compilation import interpret
 from partwise.estimators.tagger import Tagger
 from partwise.features.columns import ColumnFile, read_columns
 from partwise.inspection import explain, find_features, summary, top_features, transitions
-from partwise.losses import LOSSES, Family
+from partwise.losses.records import LOSSES, Family
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, solve
 from partwise.solvers.sdm import SDM

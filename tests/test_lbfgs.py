@@ -10,7 +10,7 @@ import scipy.optimize
 import partwise.solvers.lbfgs as module
 from partwise import kernels
 from partwise.engine.compilation import interpret
-from partwise.losses import Family, get_loss
+from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
 from partwise.solvers import SOLVERS, make_task, solve
 from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move

@@ -167,7 +167,7 @@ def test_a_kill_while_writing_leaves_no_trace(tmp_path):
     path.write_bytes(b"old")
     code = f"""
         import os, signal
-        from partwise.whole_file import whole_file
+        from partwise.files.whole_file import whole_file
         os.fsync = lambda fd: os.kill(os.getpid(), signal.SIGKILL)
         with whole_file({str(path)!r}) as file:
             file.write(b"new")

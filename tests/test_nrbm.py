@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import SOLVERS, get_solver, make_task, solve
 from partwise.solvers.cuts import Cuts

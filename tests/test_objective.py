@@ -8,7 +8,7 @@ import pytest
 
 from partwise import kernels
 from partwise.engine.compilation import interpret
-from partwise.losses import Family, get_loss
+from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at, objective, spans
 from partwise.structures import chain_problem, multiclass_problem
 

@@ -9,7 +9,7 @@ import pytest
 import scipy.optimize
 
 from partwise import kernels
-from partwise.losses import Family, get_loss
+from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at, mean_cost, objective
 from partwise.solvers import SOLVERS, make_task, solve
 from partwise.solvers.dca import DCA

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle_cases import SCALES, random_rows
 from partwise import kernels
 from partwise.engine.compilation import entry, interpret, sources
-from partwise.losses import LOSSES, Family
+from partwise.losses.records import LOSSES, Family
 from partwise.objective import completions, losses_at, mean_cost, objective
 from partwise.solvers import CCCP, SOLVERS, choose, get_solver, make_task, solve
 from partwise.solvers.base import run

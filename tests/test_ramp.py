@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partwise import Classifier, kernels, load
-from partwise.losses import LOSSES, Family, Ramp, SoftRamp, get_loss
+from partwise.losses.records import LOSSES, Family, Ramp, SoftRamp, get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, make_task, sdm, solve
 from partwise.solvers.active import weights_of

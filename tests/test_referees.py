@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from partwise import kernels
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import best_outputs, objective
 from partwise.solvers import solve
 from partwise.structures import chain_problem, multiclass_problem

@@ -9,7 +9,7 @@ import partwise
 from budget_structure import BudgetProblem, make_budget
 from partwise import Classifier, SequenceLabeler, kernels, load
 from partwise.engine.compilation import entry, interpret
-from partwise.losses import Rescaled, RescaledRamp, get_loss
+from partwise.losses.records import Rescaled, RescaledRamp, get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, choose, make_task, solve
 from partwise.solvers.dca import DCA

@@ -17,7 +17,7 @@ import partwise
 from budget_structure import BudgetProblem, PlainBudget, make_budget
 from partwise import kernels
 from partwise.engine.compilation import interpret, kernel, sources, stamp
-from partwise.losses import LOSSES, Family
+from partwise.losses.records import LOSSES, Family
 from partwise.solvers import SOLVERS, solve
 from partwise.solvers.dca import dca_pass
 from partwise.structures import ChainProblem, MulticlassProblem, multiclass_problem

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from partwise.losses import LOSSES, Family
+from partwise.losses.records import LOSSES, Family
 from partwise.objective import losses_at, objective
 from partwise.solvers import SOLVERS, get_solver, make_task, solve
 from partwise.solvers.base import run

@@ -10,9 +10,9 @@ import partwise
 from partwise import Classifier, SequenceLabeler, kernels
 from partwise.estimators.tagger import Tagger
 from partwise.features.columns import read_columns
-from partwise.losses import Family, get_loss
+from partwise.losses.penalty import penalty
+from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at, objective
-from partwise.penalty import penalty
 from partwise.solvers import CCCP, SOLVERS, can_minimise, get_solver, solve
 from partwise.solvers.admm import ADMM
 from partwise.solvers.checkpoint import Checkpoint

@@ -12,7 +12,7 @@ import partwise
 from column_cases import sentences, text
 from partwise import Classifier, SequenceLabeler, kernels
 from partwise.cli.app import app
-from partwise.losses import LOSSES, Summed, get_loss
+from partwise.losses.records import LOSSES, Summed, get_loss
 from partwise.objective import losses_at
 from partwise.solvers import SOLVERS, choose, get_solver, make_task, solve
 from partwise.solvers.active import output_of, reserve, weights_of

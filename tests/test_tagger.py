@@ -16,7 +16,7 @@ from partwise.estimators.tagger import Tagger
 from partwise.features.columns import ColumnFile, read_columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.labels import number_labels
-from partwise.losses import LOSSES
+from partwise.losses.records import LOSSES
 from partwise.metrics import span_f1
 from partwise.model_file import load
 from partwise.solvers import SOLVERS

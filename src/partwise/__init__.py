@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from partwise.factor_graphs import FactorGraph, graph_families, graph_problem
     from partwise.features.columns import ColumnFile, Columns, read_columns
     from partwise.features.encoder import TemplateEncoder
-    from partwise.losses import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
+    from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
@@ -54,14 +54,14 @@ _HOME = {
     "Columns": "features.columns",
     "read_columns": "features.columns",
     "TemplateEncoder": "features.encoder",
-    "Family": "losses",
-    "Ramp": "losses",
-    "Rescaled": "losses",
-    "RescaledRamp": "losses",
-    "SoftRamp": "losses",
-    "Summed": "losses",
+    "Family": "losses.records",
+    "Ramp": "losses.records",
+    "Rescaled": "losses.records",
+    "RescaledRamp": "losses.records",
+    "SoftRamp": "losses.records",
+    "Summed": "losses.records",
     "CCCP": "solvers",
-    "LOSSES": "losses",
+    "LOSSES": "losses.records",
     "SOLVERS": "solvers",
     "Record": "solvers",
     "SolveResult": "solvers",

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Loss, get_loss
+from partwise.losses.records import Loss, get_loss
 from partwise.objective import is_convex
 from partwise.solvers import SOLVERS, Solver, Task, can_minimise, check, get_solver, make_task
 

@@ -31,7 +31,7 @@ from partwise.features.columns import Columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.labels import GivenLabels, numbering
 from partwise.features.rows import Dense, Sparse
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
 
 BEGIN, END = "(begin)", "(end)"

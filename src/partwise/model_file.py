@@ -12,7 +12,7 @@ Loading executes nothing from the file: estimators, losses and solvers are looke
 built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate (of
 sparse weights, 64 times the size of the file at most).
 
-Writing is atomic (`partwise.whole_file`): a full disk or a kill leaves the old model as it was.
+Writing is atomic (`partwise.files.whole_file`): a full disk or a kill leaves the old model as it was.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ import numpy as np
 
 from partwise import __version__
 from partwise.features.labels import LONGEST
-from partwise.losses import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
+from partwise.files.whole_file import whole_file
+from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
 from partwise.solvers import CCCP, SOLVERS, Solver
-from partwise.whole_file import whole_file
 
 FORMAT, FORMAT_VERSION = "partwise-model", 2
 DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights

@@ -2,7 +2,7 @@
 
     P(w) = 1/2 ||w||^2 + sum_i C_i L_i(w)                                                             (P)
 
-(with an L1 penalty: `partwise.penalty`). Threads share nothing but the weights. Sums are formed over a fixed set of chunks in a
+(with an L1 penalty: `partwise.losses.penalty`). Threads share nothing but the weights. Sums are formed over a fixed set of chunks in a
 fixed order, so the number of threads never changes the answer.
 """
 
@@ -19,9 +19,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.loss_kernels import add_gradient, evaluate, workspace
-from partwise.losses import Family, Loss
-from partwise.penalty import Entropy, above, add_penalty, mixed_bound
+from partwise.losses.in_loops import add_gradient, evaluate, workspace
+from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound
+from partwise.losses.records import Family, Loss
 
 MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
@@ -215,7 +215,7 @@ def objective(
 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
     loose; dual solvers know better points. Where P is not convex (`is_convex`), there is no bound: nan. With an L1 penalty
-    (`l1_ratio` > 0) the dual point is mixed with the targets: see `partwise.penalty`.
+    (`l1_ratio` > 0) the dual point is mixed with the targets: see `partwise.losses.penalty`.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of

@@ -19,7 +19,7 @@ import numpy as np
 
 from partwise.estimators.parser import RELATION_BITS, TreeParser
 from partwise.features.arcs import ALONE, FIRST_ORDER, hash_text, mix, stretch
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 
 ROOT = "root"
 TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training

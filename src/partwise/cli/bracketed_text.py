@@ -104,7 +104,7 @@ def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
     """What it is; with `top`, the rules of highest and lowest weight; a picture of these."""
     import numpy as np
 
-    from partwise.losses import get_loss
+    from partwise.losses.records import get_loss
 
     grammar = parser.grammar_
     about: dict[str, Any] = {

@@ -111,7 +111,7 @@ def write(path: Path | str | None, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     else:
-        from partwise.whole_file import whole_file
+        from partwise.files.whole_file import whole_file
 
         with whole_file(path) as file:
             file.write(content)

@@ -43,8 +43,8 @@ def as_jsonl(folder: Any, data: Any) -> str:
 def as_pictures(folder: Any, data: Any) -> str:
     """One SVG picture with all arc diagrams; true structures, where they are known, below the bases."""
     from partwise.datasets.rna import read_dot_bracket
+    from partwise.files.svg_page import one_below_other
     from partwise.fold_pictures import as_svg
-    from partwise.svg_pages import one_below_other
 
     folded = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
     rows = zip(data.sequences, folded, data.partners, data.names, strict=True)
@@ -120,7 +120,7 @@ def as_table(found: dict[str, Any]) -> str:
 
 def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is; with `top`, the highest and lowest weights; a heat map of stacks and curves of lengths."""
-    from partwise.losses import get_loss
+    from partwise.losses.records import get_loss
 
     named = folder.weights_by_name()
     about: dict[str, Any] = {

@@ -53,7 +53,7 @@ def as_labels(labeler: Any, data: Any) -> str:
 
 def as_pictures(labeler: Any, data: Any) -> str:
     """One SVG picture with all answers, a colour for each label; the truth, where it is known, on the right."""
-    from partwise.svg_pages import one_below_other
+    from partwise.files.svg_page import one_below_other
 
     if not data.is_pictures:
         raise Refusal("--format svg draws pictures, and these are graphs. Take jsonl or labels.")
@@ -119,7 +119,7 @@ def as_table(found: dict[str, Any]) -> str:
 
 def look(labeler: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is and its weights of pairs; with `top`, the features that speak most for each label; a heat map of the pairs."""
-    from partwise.losses import get_loss
+    from partwise.losses.records import get_loss
 
     names = [str(label) for label in labeler.classes_.tolist()]
     about: dict[str, Any] = {

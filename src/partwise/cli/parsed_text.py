@@ -43,7 +43,7 @@ def as_drawings(parser: Any, treebank: Any) -> str:
 
 def as_pictures(parser: Any, treebank: Any) -> str:
     """One SVG picture with all trees, one below the other."""
-    from partwise.svg_pages import one_below_other
+    from partwise.files.svg_page import one_below_other
     from partwise.tree_pictures import as_svg
 
     trees = enumerate(parser.predict(treebank))

@@ -19,7 +19,7 @@ import typer
 from partwise.cli import options, tasks
 from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, print_json, read_file, separator_of
 from partwise.cli.options import FILES, LABELS, OUTPUT, option
-from partwise.whole_file import whole_file
+from partwise.files.whole_file import whole_file
 
 if TYPE_CHECKING:
     from partwise.features.columns import Columns

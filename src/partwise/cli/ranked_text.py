@@ -96,7 +96,7 @@ def as_table(found: dict[str, Any]) -> str:
 
 def look(ranker: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is, and its weights: all of them, or the `top` largest either way."""
-    from partwise.losses import get_loss
+    from partwise.losses.records import get_loss
 
     weights = ranker.weights_
     about: dict[str, Any] = {

@@ -54,7 +54,7 @@ def rank(
     """
     from partwise.datasets.letor import read_letor
     from partwise.estimators.query_ranker import QueryRanker
-    from partwise.losses import get_loss
+    from partwise.losses.records import get_loss
 
     loss = loss or ("hinge" if objective == "pairwise" else "ramp_do")
     if solver == "auto":  # queries are few: the optimum takes seconds

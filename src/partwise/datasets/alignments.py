@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 
 GAP = -1  # in place of a partner
 GAPS = "-."

@@ -21,7 +21,7 @@ import numpy as np
 
 from partwise.datasets.corpora import data_folder
 from partwise.features.rows import is_sparse
-from partwise.features.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 from partwise.metrics.retrieval import members_of
 
 SUBSETS = 5  #: of OHSUMED's queries

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 
 PLAIN = "().,:_-~"
 OPENING = "([{<" + "".join(map(chr, range(ord("A"), ord("Z") + 1)))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features.columns import Columns, code_tokens
-from partwise.features.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 
 CELLS = 10
 HEAD, RELATION = 6, 7

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family, Loss, get_loss
+from partwise.losses.records import Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import Task, run, size_of

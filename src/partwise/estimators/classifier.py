@@ -16,7 +16,7 @@ from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
 from partwise.estimators.class_model import ClassModel, is_partial
 from partwise.estimators.labels import check_k, example_weights, shown
 from partwise.estimators.suspects import ClassSuspects
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 
 
 def _has_probabilities(self: Classifier) -> bool:

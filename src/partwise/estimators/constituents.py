@@ -20,7 +20,7 @@ from partwise.estimators.constituent_data import Constituents, read_constituents
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.features.spans import SPANS, span_rows
-from partwise.losses import get_loss
+from partwise.losses.records import get_loss
 from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.objective import best_outputs, n_threads
 from partwise.structures.grammar import (

@@ -12,7 +12,7 @@ from partwise.estimators.chain_model import ChainModel
 from partwise.estimators.kbest_labels import distinct_kbest
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.suspects import SequenceSuspects
-from partwise.losses import Family
+from partwise.losses.records import Family
 from partwise.objective import best_outputs, completions, losses_at
 
 

@@ -18,7 +18,7 @@ from partwise.engine.memory import require_memory
 from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real, _one_of
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.rna_data import Sequences, read_sequences
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.metrics.base_pairs import BasePairScores, base_pair_scores
 from partwise.objective import best_outputs, in_threads, n_threads
 from partwise.structures.folding import FoldingProblem, folding_problem, memory_needed, possible_structure

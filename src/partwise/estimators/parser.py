@@ -28,7 +28,7 @@ from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
 from partwise.features.selection import take_rows
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs
 from partwise.solvers import solve

@@ -17,7 +17,7 @@ from partwise import passes
 from partwise.estimators.base import Structured, _is_count, _one_of
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.ranking_data import Documents, read_documents
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.metrics.retrieval import ndcg, ndcg_by_query
 from partwise.structures.ranking import POSITIONS, position_weights, ranking_problem
 from partwise.structures.ranking_pairs import pair_problem, pairs_of

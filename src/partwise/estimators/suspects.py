@@ -43,8 +43,8 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.estimators import sequences
-from partwise.loss_kernels import refer
-from partwise.losses import get_loss
+from partwise.losses.in_loops import refer
+from partwise.losses.records import get_loss
 from partwise.objective import chunks, in_threads
 
 

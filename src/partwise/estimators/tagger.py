@@ -24,7 +24,7 @@ from partwise.estimators.labels import example_weights, shown
 from partwise.features.columns import Columns
 from partwise.features.encoder import TemplateEncoder
 from partwise.features.labels import GivenLabels, learn_labels
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.solvers import get_solver, with_average
 from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed

@@ -55,7 +55,7 @@ class Figure2(Experiment):
         return [Cell(name, C, epochs, T, n) for name, n in zip(("ocr_letters", "satimage"), sizes, strict=True) for C in GRID]
 
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
-        from partwise.losses import get_loss
+        from partwise.losses.records import get_loss
         from partwise.objective import losses_at, mean_cost
         from partwise.solvers import CCCP
         from partwise.solvers.sdm import SDM

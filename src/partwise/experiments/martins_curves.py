@@ -54,7 +54,7 @@ class Curves(Experiment):
 
         from partwise import kernels
         from partwise.experiments.tagging import train
-        from partwise.losses import get_loss
+        from partwise.losses.records import get_loss
         from partwise.objective import objective
         from partwise.solvers.dca import DCA
         from partwise.solvers.lbfgs import LBFGS

@@ -70,7 +70,7 @@ class Table1(Experiment):
 
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
         from partwise.experiments.tagging import train
-        from partwise.losses import Family
+        from partwise.losses.records import Family
         from partwise.solvers.dca import DCA
 
         parts = read_parts(data, cell.corpus, cell.sentences, cell.bits)

@@ -26,7 +26,7 @@ from typing import Any
 
 from partwise.experiments import get_experiment
 from partwise.experiments.experiment import SETTINGS, Experiment, Result, Table, settings_of
-from partwise.whole_file import whole_file
+from partwise.files.whole_file import whole_file
 
 LONGEST_NAME = 120
 

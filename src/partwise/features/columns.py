@@ -26,8 +26,8 @@ import numpy as np
 
 from partwise.features.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
 from partwise.features.labels import GivenLabels
-from partwise.features.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
 from partwise.features.vocabulary import EMPTY
+from partwise.files.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
 
 BLANKS = b" \t"
 DOCUMENT_MARKS = ("-DOCSTART-",)

@@ -20,9 +20,9 @@ from partwise.features.columns import Columns, code_tokens
 from partwise.features.given import COLUMNS
 from partwise.features.lookup import Lookup, look_up, make_lookup
 from partwise.features.rows import Binary
-from partwise.features.strings import pack_strings, unpack_strings
 from partwise.features.templates import END, START, compile_templates, make_function, read_templates
 from partwise.features.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
+from partwise.files.packed_strings import pack_strings, unpack_strings
 
 Data = Any  #: `Columns`, or sentences as lists of tokens
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from partwise.features.attributes import encode
 from partwise.features.rows import Binary, Dense, Sparse, make_rows
-from partwise.features.strings import pack_strings, unpack_strings
+from partwise.files.packed_strings import pack_strings, unpack_strings
 
 ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
 CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Loss, Rescaled, get_loss
-from partwise.penalty import check_ratio
+from partwise.losses.penalty import check_ratio
+from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
 from partwise.solvers.bcfw import BCFW

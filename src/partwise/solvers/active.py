@@ -29,10 +29,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.dual_kernels import add_piece, piece_products, piece_value, score_pieces
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
-from partwise.loss_kernels import Maximum, Workspace
+from partwise.losses.in_loops import Maximum, Workspace
+from partwise.losses.linear_pieces import add_piece, piece_products, piece_value, score_pieces
 from partwise.objective import losses_at
 from partwise.solvers.base import State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights

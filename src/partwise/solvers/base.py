@@ -20,9 +20,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import LOSSES, Loss
+from partwise.losses.penalty import penalty
+from partwise.losses.records import LOSSES, Loss
 from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, objective
-from partwise.penalty import penalty
 from partwise.solvers.result import Best, Record, Round, SolveResult
 
 FEW = 20  # examples of a rehearsal

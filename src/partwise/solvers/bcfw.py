@@ -36,10 +36,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.dual_kernels import PIECEWISE, best_piece, exchange, piece_value, score_pieces
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import entry, helper
-from partwise.losses import Loss
+from partwise.losses.linear_pieces import PIECEWISE, best_piece, exchange, piece_value, score_pieces
+from partwise.losses.records import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
     PRODUCTS,

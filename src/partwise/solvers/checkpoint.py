@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from partwise.engine.accumulator import Accumulator
-from partwise.loss_kernels import Workspace
+from partwise.losses.in_loops import Workspace
 from partwise.solvers.base import Solver, Task, size_of, unfinished
 from partwise.solvers.result import Best, Record, SolveResult
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import entry
-from partwise.loss_kernels import add_gradient, evaluate
+from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 

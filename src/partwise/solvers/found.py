@@ -23,8 +23,8 @@ from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
-from partwise.loss_kernels import evaluate, workspace
-from partwise.losses import Family, Loss, Summed
+from partwise.losses.in_loops import evaluate, workspace
+from partwise.losses.records import Family, Loss, Summed
 from partwise.objective import SLICE, Value, chunks, in_threads
 from partwise.solvers.active import ActiveSets, active_sets, insert, reserve, set_products
 from partwise.solvers.base import Solver, Task, verdict

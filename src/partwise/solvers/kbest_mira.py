@@ -41,7 +41,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
 from partwise.engine.compilation import entry, helper
-from partwise.loss_kernels import Maximum, score_augmented
+from partwise.losses.in_loops import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
 

@@ -41,7 +41,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, in_threads, is_convex, objective, spans
 from partwise.solvers.base import Progress, Solver, State, Task
 

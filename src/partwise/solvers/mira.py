@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from partwise import kernels
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import entry
-from partwise.loss_kernels import Maximum, score_augmented
+from partwise.losses.in_loops import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 

@@ -53,9 +53,9 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import kernels
-from partwise.dual_kernels import PIECEWISE, best_piece, piece_value, score_pieces
 from partwise.engine.compilation import entry
-from partwise.losses import Loss
+from partwise.losses.linear_pieces import PIECEWISE, best_piece, piece_value, score_pieces
+from partwise.losses.records import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.active import drop_inactive, find, gather, reserve, weights_of
 from partwise.solvers.base import Progress, Solver, Task

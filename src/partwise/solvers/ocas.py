@@ -30,8 +30,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.loss_kernels import Maximum
-from partwise.losses import Loss
+from partwise.losses.in_loops import Maximum
+from partwise.losses.records import Loss
 from partwise.objective import losses_at
 from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, check_share

@@ -44,11 +44,11 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.dual_kernels import PIECEWISE, add_piece, best_piece, piece_value, score_pieces
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
-from partwise.loss_kernels import Workspace, workspace
-from partwise.losses import Loss
+from partwise.losses.in_loops import Workspace, workspace
+from partwise.losses.linear_pieces import PIECEWISE, add_piece, best_piece, piece_value, score_pieces
+from partwise.losses.records import Loss
 from partwise.objective import SLICE, summed
 from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, Point, check_share

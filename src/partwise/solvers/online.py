@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import compact
-from partwise.loss_kernels import Workspace, workspace
+from partwise.losses.in_loops import Workspace, workspace
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights
 

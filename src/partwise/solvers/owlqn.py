@@ -15,7 +15,7 @@ Within an orthant ||w||_1 is linear, so H need not know of it. Weights become ze
 The paper aligns d with -pg in all coordinates, those with w_j != 0 included. There it only spoils the direction, which is one of
 descent without: where features are correlated, d has other signs than -pg, and hundreds of iterations become thousands.
 
-**The certificate** is the bound of `partwise.penalty`: the dual point that w suggests, mixed with the targets until it is
+**The certificate** is the bound of `partwise.losses.penalty`: the dual point that w suggests, mixed with the targets until it is
 feasible. It takes no pass of its own; the best bound so far counts. For r < 1 it is tight soon. For r = 1 one weight whose
 gradient is too large spoils it, so that with many rare features P is within 0.1 % of the optimum while the gap still shows 10 %
 of it: then stop by `max_epochs` or on held-out data, or take r = 0.9. A problem that is not convex (partial labels, soft ramp)
@@ -39,7 +39,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, in_threads, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.lbfgs import DECREASE, Memory, learn, move

@@ -51,7 +51,7 @@ import numpy as np
 
 from partwise.engine.accumulator import dot, squared_norm
 from partwise.engine.compilation import entry
-from partwise.loss_kernels import add_gradient, evaluate
+from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
 from partwise.solvers.sgd import StochasticSolver, StochasticState

@@ -30,7 +30,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry, helper
-from partwise.loss_kernels import score_augmented
+from partwise.losses.in_loops import score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
 

@@ -55,7 +55,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator
 from partwise.engine.compilation import entry, helper
-from partwise.loss_kernels import score_augmented, workspace
+from partwise.losses.in_loops import score_augmented, workspace
 from partwise.objective import Value
 from partwise.solvers.active import DualState, certified_dual, reserve, weights_of
 from partwise.solvers.base import SLICE, Progress, Task

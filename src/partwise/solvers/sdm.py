@@ -47,7 +47,11 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.dual_kernels import (
+from partwise.engine.accumulator import Accumulator, accumulator
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import copy
+from partwise.losses.in_loops import evaluate, workspace
+from partwise.losses.linear_pieces import (
     PIECEWISE,
     best_piece,
     move_pieces,
@@ -57,11 +61,7 @@ from partwise.dual_kernels import (
     piece_value,
     score_pieces,
 )
-from partwise.engine.accumulator import Accumulator, accumulator
-from partwise.engine.compilation import entry, helper
-from partwise.engine.numerics import copy
-from partwise.loss_kernels import evaluate, workspace
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.objective import Value
 from partwise.solvers.active import (
     DualState,

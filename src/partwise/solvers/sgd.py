@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from partwise.engine.compilation import entry
-from partwise.loss_kernels import add_gradient, evaluate
+from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.solvers.base import SLICE, Task
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import SCALE, add, averaged, enter, make_weights, shrink

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Loss
+from partwise.losses.records import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.base import Progress, Solver, Task
 from partwise.solvers.dca import DCA

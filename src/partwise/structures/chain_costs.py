@@ -18,10 +18,10 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.cost_search import search_costs
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, padded_width
+from partwise.oracles.by_cost import search_costs
 from partwise.structures.chain import ChainProblem, n_states
 from partwise.structures.chain_oracles import gathered, max_sums
 

@@ -25,7 +25,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import fill
-from partwise.partition import kbest_by_partition
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.branch_and_bound import best_exactly
 from partwise.structures.graph_layout import DENSE, Graph, entry_of, hold_state, n_literals

@@ -22,7 +22,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill
-from partwise.partition import kbest_by_partition
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.folding_best import best_structure
 from partwise.structures.folding_entries import entries_of
 from partwise.structures.folding_inside import pair_part, prepare

@@ -36,7 +36,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, emit, make_rows, n_rows
 from partwise.features.selection import take_rows
-from partwise.partition import kbest_by_partition
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 
 POSITIONS = ("log", "reciprocal", "linear")
 

@@ -23,7 +23,7 @@ from partwise.engine.accumulator import row
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy, exp, fill
 from partwise.features.rows import add_label, add_row, emit
-from partwise.partition import kbest_by_partition
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.projective_trees import best_projective_tree, sum_over_projective_trees
 from partwise.structures.spanning_trees import best_tree, sum_over_trees
 from partwise.structures.tree_packing import (  # noqa: F401 - one place to import trees from

@@ -23,8 +23,8 @@ from partwise import kernels
 from partwise.engine.accumulator import clear
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import copy
-from partwise.loss_kernels import Maximum, score_augmented
-from partwise.rescaled_kernels import (
+from partwise.losses.in_loops import Maximum, score_augmented
+from partwise.losses.rescaled import (
     RescaledMaximum,
     add_rescaled,
     best_of_costs,
@@ -34,7 +34,7 @@ from partwise.rescaled_kernels import (
     score_against,
     shift_of,
 )
-from partwise.summed_kernels import SummedMaximum
+from partwise.losses.summed import SummedMaximum
 
 PIECEWISE = (Maximum, RescaledMaximum)  #: losses that have pieces
 

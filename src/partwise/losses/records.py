@@ -60,9 +60,9 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.loss_kernels import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
-from partwise.rescaled_kernels import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
-from partwise.summed_kernels import SummedMaximum
+from partwise.losses.in_loops import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
+from partwise.losses.rescaled import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
+from partwise.losses.summed import SummedMaximum
 
 
 class Loss:

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.cost_search import envelope_bound, search_costs
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
-from partwise.loss_kernels import TIE, add_gradient, evaluate
+from partwise.losses.in_loops import TIE, add_gradient, evaluate
+from partwise.oracles.by_cost import envelope_bound, search_costs
 
 
 class RescaledMaximum(NamedTuple):

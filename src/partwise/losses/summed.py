@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.loss_kernels import add_gradient, evaluate
+from partwise.losses.in_loops import add_gradient, evaluate
 
 
 class SummedMaximum(NamedTuple):
