@@ -23,13 +23,13 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.corpora import data_folder
-from partwise.features.columns import Columns, code_tokens, read_columns
-from partwise.features.encoder import TemplateEncoder
 from partwise.metrics import span_f1
 from partwise.objective import best_outputs
 from partwise.solvers import SOLVERS, solve
 from partwise.solvers.base import Solver
 from partwise.structures import chain_problem
+from partwise.text.columns import Columns, code_tokens, read_columns
+from partwise.text.template_encoder import TemplateEncoder
 
 TEMPLATES = {"conll2000": "chunking", "wnut17": "ner", "conll2002": "ner", "brown": "words", "brown-news": "words"}
 

@@ -71,11 +71,11 @@ def our_curve(options: Any, stages: Stages) -> dict[str, Any]:
     """Train once and label the test file after every epoch."""
     import numpy as np
 
-    from partwise.features.columns import read_columns
-    from partwise.features.encoder import TemplateEncoder
     from partwise.objective import best_outputs
     from partwise.solvers import solve
     from partwise.structures import chain_problem
+    from partwise.text.columns import read_columns
+    from partwise.text.template_encoder import TemplateEncoder
 
     stages.done("import")
     train = read_columns(options.file)

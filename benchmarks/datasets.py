@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partwise.datasets import data_folder
-from partwise.features.columns import read_columns
 from partwise.metrics import span_f1, token_accuracy
+from partwise.text.columns import read_columns
 
 Labels = list[list[str]]
 

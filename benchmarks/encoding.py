@@ -15,8 +15,8 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from benchmarks.timing import side_by_side
 from partwise.datasets import chunking_attributes
-from partwise.features.columns import read_columns
-from partwise.features.encoder import TemplateEncoder
+from partwise.text.columns import read_columns
+from partwise.text.template_encoder import TemplateEncoder
 
 
 def number_strings(items, vocabulary: dict[str, int]) -> tuple[array, array]:

@@ -21,13 +21,13 @@ import numpy as np
 
 from partwise import Classifier, SequenceLabeler
 from partwise.datasets.corpora import data_folder, load_ocr
-from partwise.features.columns import read_columns
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 from partwise.metrics import span_scores_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.structures import chain_problem
+from partwise.text.columns import read_columns
+from partwise.text.template_encoder import TemplateEncoder
 
 SOLVERS = {"hinge": ("sdm", "dca"), "crf": ("lbfgs",)}
 

@@ -32,10 +32,10 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise.datasets import data_folder, load_usps, plant_errors
-from partwise.features.columns import Columns, read_columns
-from partwise.features.labels import GivenLabels
+from partwise.features.given_labels import GivenLabels
 from partwise.losses.records import Ramp
 from partwise.metrics import average_precision
+from partwise.text.columns import Columns, read_columns
 
 FOLDS = 5
 C = 0.01  # of the ramp loss, for sequences

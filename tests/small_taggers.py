@@ -5,9 +5,9 @@ import functools
 import numpy as np
 
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns
-from partwise.features.labels import GivenLabels
-from partwise.schemes import convert_coded
+from partwise.features.given_labels import GivenLabels
+from partwise.text.chunk_schemes import convert_coded
+from partwise.text.columns import read_columns
 
 TEMPLATES = ["w[0]", "pos[0]", "pos[-1]|pos[0]"]
 

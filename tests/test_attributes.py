@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partwise.features.attributes import encode
 from partwise.features.rows import Binary, Sparse
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
+from partwise.text.attributes import encode
 
 
 def as_dicts(rows, vocabulary):

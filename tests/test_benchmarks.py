@@ -11,8 +11,8 @@ import pytest
 
 import partwise
 from partwise.datasets import chunking_attributes
-from partwise.features.columns import read_columns
-from partwise.features.encoder import TemplateEncoder
+from partwise.text.columns import read_columns
+from partwise.text.template_encoder import TemplateEncoder
 
 ROOT = Path(__file__).parent.parent
 if not (ROOT / "benchmarks").is_dir():

@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns
 from partwise.metrics import compare, report, sequence_counts
-from partwise.schemes import convert
+from partwise.text.chunk_schemes import convert
+from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger
 
 

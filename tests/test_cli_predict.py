@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from partwise import Classifier, SequenceLabeler
 from partwise.cli import labelled_text
 from partwise.cli.app import app
-from partwise.features.columns import read_columns
+from partwise.text.columns import read_columns
 from small_taggers import TEST, TRAIN, tagger
 
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partwise.engine.compilation import interpret
-from partwise.features import column_scan
-from partwise.features.columns import code_tokens, read_columns, stream_columns
+from partwise.text import column_scan
+from partwise.text.columns import code_tokens, read_columns, stream_columns
 from plain_columns import read_lines
 
 TEXT = "He PRP B-NP\nruns VBZ B-VP\n\n\nYes UH O\n"

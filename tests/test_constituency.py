@@ -12,8 +12,8 @@ from partwise import ConstituencyParser, interpret
 from partwise.datasets import Constituent, make_brackets, read_brackets
 from partwise.estimators.constituent_data import read_constituents
 from partwise.estimators.tree_grammar import binary_nodes, read_grammar
-from partwise.features.arcs import hash_text
-from partwise.features.spans import span_rows
+from partwise.features.arc_rows import hash_text
+from partwise.features.span_rows import span_rows
 from partwise.structures.grammar import memory_needed
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around

@@ -16,8 +16,8 @@ from partwise.datasets import (
     write_sentences,
 )
 from partwise.datasets.synthetic import _digit_images
-from partwise.features.columns import read_columns
-from partwise.schemes import count_repairs
+from partwise.text.chunk_schemes import count_repairs
+from partwise.text.columns import read_columns
 
 
 def test_made_up_sentences(tmp_path):

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from conftest import without_matplotlib
 from partwise import SequenceLabeler
 from partwise.cli.app import app
-from partwise.features.columns import read_columns
 from partwise.inspection import explain, find_features, summary, top_features, transitions
+from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger
 
 X = [[{"a": 1.0, "b": 0.5}, {"b": 2.0}, {"c": 1.0}], [{"c": 1.0}, {"a": 1.0}], [{"b": 1.0}, {"b": 0.25}, {"a": 1.0}, {"c": 2.0}]]

@@ -9,7 +9,6 @@ import pytest
 from partwise import Classifier, SequenceLabeler, model_file
 from partwise.engine.compilation import interpret
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import ColumnFile, read_columns
 from partwise.inspection import explain, find_features, summary, top_features, transitions
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import losses_at, objective
@@ -17,6 +16,7 @@ from partwise.solvers import CCCP, solve
 from partwise.solvers.sdm import SDM
 from partwise.structures import ChainProblem, MulticlassProblem, PartialChainProblem, chain_problem, multiclass_problem
 from partwise.structures.hidden import States, small_weights
+from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])

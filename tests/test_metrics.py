@@ -427,5 +427,5 @@ def test_report_of_other_labels_and_of_nothing():
 
 
 def test_import_needs_numpy_only():
-    code = "import sys, partwise.metrics, partwise.schemes; print([m for m in ('numba', 'sklearn', 'scipy') if m in sys.modules])"
+    code = "import sys, partwise.metrics, partwise.text.chunk_schemes; print([m for m in ('numba', 'sklearn', 'scipy') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

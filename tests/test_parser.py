@@ -10,7 +10,7 @@ import partwise
 from partwise import DependencyParser
 from partwise.datasets import read_treebank
 from partwise.estimators.tree_data import Tree, read_sentences
-from partwise.features.arcs import MOST, arc_features, arc_rows
+from partwise.features.arc_rows import MOST, arc_features, arc_rows
 from partwise.parser_inspection import attachments, pair_template, strongest
 from partwise.structures.tree import cycle
 from partwise.tree_pictures import as_svg, as_text

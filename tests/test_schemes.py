@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partwise import schemes
 from partwise.metrics import spans
-from partwise.schemes import SCHEMES, convert, convert_coded, count_repairs, may_follow, recognise, recognise_coded
+from partwise.text import chunk_schemes as schemes
+from partwise.text.chunk_schemes import SCHEMES, convert, convert_coded, count_repairs, may_follow, recognise, recognise_coded
 
 NAMES = list(SCHEMES)
 TYPES = ["X", "Y-Z", ""]

@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from partwise import SequenceLabeler, chain_problem, kernels, solve
 from partwise.estimators.constraints import forbidden_transitions
-from partwise.features.labels import label_array
+from partwise.features.given_labels import label_array
 
 
 def sentences(n=40, seed=0):
@@ -380,7 +380,7 @@ def test_not_fitted():
 def test_conll2000_from_string_lists(corpora):
     """A third of the corpus, end to end from Python strings."""
     from partwise.datasets import chunking_attributes
-    from partwise.features.columns import read_columns
+    from partwise.text.columns import read_columns
 
     def read(name, most):
         sentences = read_columns(corpora / "conll2000" / name).sentences()[:most]

@@ -9,7 +9,6 @@ import scipy.optimize
 import partwise
 from partwise import Classifier, SequenceLabeler, kernels
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns
 from partwise.losses.penalty import penalty
 from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at, objective
@@ -19,6 +18,7 @@ from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
 from partwise.structures import chain_problem, multiclass_problem
+from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 
 RATIOS = [0.3, 1.0]

@@ -11,13 +11,13 @@ import partwise
 from partwise import Classifier
 from partwise.crfsuite import CRF
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import read_columns
 from partwise.losses.penalty import penalty
 from partwise.losses.records import get_loss
 from partwise.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
 from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
+from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 
 RATIOS = [0.3, 1.0]

@@ -13,13 +13,13 @@ import partwise
 from column_cases import sentences, text
 from partwise import SequenceLabeler
 from partwise.estimators.tagger import Tagger
-from partwise.features.columns import ColumnFile, read_columns
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.labels import number_labels
+from partwise.features.given_labels import number_labels
 from partwise.losses.records import LOSSES
 from partwise.metrics import span_f1
 from partwise.model_file import load
 from partwise.solvers import SOLVERS
+from partwise.text.columns import ColumnFile, read_columns
+from partwise.text.template_encoder import TemplateEncoder
 
 DATA = sentences()
 TOKENS = [[token[:2] for token in sentence] for sentence in DATA]
@@ -125,7 +125,7 @@ def test_scikit_learn_sees_an_estimator():
 
 def test_the_command_line_does_without_scikit_learn():
     code = (
-        "import sys\nfrom partwise.estimators.tagger import Tagger\nfrom partwise.features.columns import read_columns\n"
+        "import sys\nfrom partwise.estimators.tagger import Tagger\nfrom partwise.text.columns import read_columns\n"
         "import partwise.cli.app, partwise.cli.training_data, partwise.metrics\n"
         "Tagger(solver='dca', max_epochs=1).fit(read_columns(b'a N x\\nb V y\\n'))\n"
         "print([m for m in ('sklearn', 'scipy.stats', 'scipy.sparse', 'matplotlib') if m in sys.modules])"

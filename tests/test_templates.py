@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from partwise.datasets import chunking_attributes
 from partwise.engine.compilation import interpret
-from partwise.features import vocabulary
-from partwise.features.attributes import encode
-from partwise.features.columns import code_tokens, read_columns, stream_columns
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.templates import SETS, make_function, parse_template
+from partwise.text import vocabulary
+from partwise.text.attributes import encode
+from partwise.text.columns import code_tokens, read_columns, stream_columns
+from partwise.text.template_encoder import TemplateEncoder
+from partwise.text.templates import SETS, make_function, parse_template
 
 # ---------------------------------------------------------------------------------------------------------------------
 # The language

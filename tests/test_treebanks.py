@@ -12,7 +12,7 @@ import partwise
 from partwise import kernels, solve
 from partwise.datasets import data_folder
 from partwise.datasets.treebanks import COLUMNS, read_treebank
-from partwise.features.arcs import FIRST_ORDER, MOST, arc_features, arc_rows, compile_arc_templates
+from partwise.features.arc_rows import FIRST_ORDER, MOST, arc_features, arc_rows, compile_arc_templates
 from partwise.metrics import attachment_scores
 from partwise.objective import best_outputs
 from partwise.structures import tree_problem

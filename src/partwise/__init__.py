@@ -30,12 +30,12 @@ if TYPE_CHECKING:
         SequenceLabeler,
     )
     from partwise.factor_graphs import FactorGraph, graph_families, graph_problem
-    from partwise.features.columns import ColumnFile, Columns, read_columns
-    from partwise.features.encoder import TemplateEncoder
     from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
+    from partwise.text.columns import ColumnFile, Columns, read_columns
+    from partwise.text.template_encoder import TemplateEncoder
 
 _HOME = {
     "compare": "comparison",
@@ -50,10 +50,10 @@ _HOME = {
     "FactorGraph": "factor_graphs",
     "graph_families": "factor_graphs",
     "graph_problem": "factor_graphs",
-    "ColumnFile": "features.columns",
-    "Columns": "features.columns",
-    "read_columns": "features.columns",
-    "TemplateEncoder": "features.encoder",
+    "ColumnFile": "text.columns",
+    "Columns": "text.columns",
+    "read_columns": "text.columns",
+    "TemplateEncoder": "text.template_encoder",
     "Family": "losses.records",
     "Ramp": "losses.records",
     "Rescaled": "losses.records",

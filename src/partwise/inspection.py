@@ -27,12 +27,12 @@ import numpy as np
 
 from partwise.estimators.constraints import forbidden_transitions
 from partwise.estimators.decoder import Decoder
-from partwise.features.columns import Columns
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.labels import GivenLabels, numbering
+from partwise.features.given_labels import GivenLabels, numbering
 from partwise.features.rows import Dense, Sparse
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
+from partwise.text.columns import Columns
+from partwise.text.template_encoder import TemplateEncoder
 
 BEGIN, END = "(begin)", "(end)"
 

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from partwise import __version__
-from partwise.features.labels import LONGEST
+from partwise.features.given_labels import LONGEST
 from partwise.files.whole_file import whole_file
 from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
 from partwise.solvers import CCCP, SOLVERS, Solver

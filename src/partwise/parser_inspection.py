@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.estimators.parser import RELATION_BITS, TreeParser
-from partwise.features.arcs import ALONE, FIRST_ORDER, hash_text, mix, stretch
+from partwise.features.arc_rows import ALONE, FIRST_ORDER, hash_text, mix, stretch
 from partwise.losses.records import get_loss
 
 ROOT = "root"

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from partwise.cli.common import Refusal
-from partwise.features.columns import Columns
-from partwise.features.labels import GivenLabels
-from partwise.schemes import SCHEMES, Scheme, convert_coded, is_chunking, recognise, split_label
+from partwise.features.given_labels import GivenLabels
+from partwise.text.chunk_schemes import SCHEMES, Scheme, convert_coded, is_chunking, recognise, split_label
+from partwise.text.columns import Columns
 
 
 class Answers:

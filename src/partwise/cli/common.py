@@ -25,7 +25,7 @@ def separator_of(text: str | None) -> str | None:
 
 def read_file(path: str, separator: str | None, encoding: str, comment: str | None) -> Any:
     """A column file as `Columns`."""
-    from partwise.features.columns import read_columns
+    from partwise.text.columns import read_columns
 
     return read_columns(path, separator_of(separator), encoding=encoding, comment=comment)
 

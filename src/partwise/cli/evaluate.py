@@ -15,8 +15,8 @@ from partwise.cli.options import FILES, LABELS, option
 if TYPE_CHECKING:
     import numpy as np
 
-    from partwise.features.columns import Columns
     from partwise.metrics import Comparison, Report, SequenceCounts
+    from partwise.text.columns import Columns
 
 COMPARING = "Comparing"
 MOST_SHOWN = 20  # confusions in the table

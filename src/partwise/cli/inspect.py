@@ -13,8 +13,8 @@ from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, 
 from partwise.cli.options import option
 
 if TYPE_CHECKING:
-    from partwise.features.columns import Columns
     from partwise.inspection import Explanation, FoundFeature, TopFeatures, Transitions
+    from partwise.text.columns import Columns
 
 WEIGHTS, WHY = "Weights", "Why a token got its label"
 MOST_LABELS = 40  # in the summary

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from partwise.cli.answers import Answers
-from partwise.features.columns import Columns
-from partwise.features.labels import GivenLabels
+from partwise.features.given_labels import GivenLabels
+from partwise.text.columns import Columns
 
 PART = 1 << 22  # bytes of text labelled at a time
 SMALLEST, MOST = 1 << 16, 1 << 26  # bytes of a part at least; of what is computed for a part at most

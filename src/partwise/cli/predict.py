@@ -22,7 +22,7 @@ from partwise.cli.options import FILES, LABELS, OUTPUT, option
 from partwise.files.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from partwise.features.columns import Columns
+    from partwise.text.columns import Columns
 
 
 @in_words
@@ -175,7 +175,7 @@ def parts(
     file: str, separator: str | None, encoding: str, comment: str | None, size: int, usecols: slice | None
 ) -> Iterator[Columns]:
     """The text in parts of whole sentences; as a whole if it has to be translated to UTF-8 first."""
-    from partwise.features.columns import stream_columns
+    from partwise.text.columns import stream_columns
 
     if _is_utf8(encoding):
         yield from stream_columns(

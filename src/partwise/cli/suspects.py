@@ -15,7 +15,7 @@ from partwise.cli.options import FILES, LABELS, LEARNING, OUTPUT, option
 
 if TYPE_CHECKING:
     from partwise.estimators.suspects import Judged
-    from partwise.features.columns import Columns
+    from partwise.text.columns import Columns
 
 SHOWN = 20  # rows of the table, unless told otherwise
 AROUND = 3  # words shown on either side of a word in doubt

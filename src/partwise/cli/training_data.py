@@ -8,10 +8,10 @@ from typing import Any
 
 from partwise.cli.common import Refusal, read_file, separator_of
 from partwise.estimators.chain_model import default_templates
-from partwise.features.columns import ColumnFile, Columns
-from partwise.features.labels import GivenLabels
-from partwise.features.templates import SETS
-from partwise.schemes import SCHEMES, convert_coded, recognise, recognise_coded
+from partwise.features.given_labels import GivenLabels
+from partwise.text.chunk_schemes import SCHEMES, convert_coded, recognise, recognise_coded
+from partwise.text.columns import ColumnFile, Columns
+from partwise.text.templates import SETS
 
 
 @dataclass(frozen=True)

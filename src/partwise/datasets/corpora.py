@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.columns import read_columns
+from partwise.text.columns import read_columns
 
 NEWS20_FEATURES = 44887
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.columns import Columns, code_tokens
 from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.text.columns import Columns, code_tokens
 
 CELLS = 10
 HEAD, RELATION = 6, 7

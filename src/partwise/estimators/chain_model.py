@@ -13,12 +13,12 @@ from partwise.estimators.base import Structured
 from partwise.estimators.constraints import check_gold, forbidden_transitions
 from partwise.estimators.labels import class_weights, cost_matrix, shown
 from partwise.estimators.sequences import Tokens
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.given import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
-from partwise.features.labels import GivenLabels
+from partwise.features.given_labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain import chain_blocks
 from partwise.structures.hidden import States
+from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
+from partwise.text.template_encoder import TemplateEncoder
 
 MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
 LARGE = 1e9  # bytes of weights that are worth a word
@@ -290,7 +290,7 @@ class ChainModel(Structured):
 
 def default_templates(n_columns: int, labels: GivenLabels) -> str:
     """A ready-made set for files with so many columns of features: two are taken for words and parts of speech."""
-    from partwise.schemes import recognise
+    from partwise.text.chunk_schemes import recognise
 
     if n_columns >= 2:
         return "phrases"

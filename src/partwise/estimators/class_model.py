@@ -15,7 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from partwise.estimators.base import Structured
 from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
-from partwise.features.labels import GivenLabels, number_labels
+from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.structures import MulticlassProblem, multiclass_problem
 from partwise.structures.hidden import States
 

@@ -28,7 +28,7 @@ class ConstituencyParser(BracketParser, BaseEstimator):
     markov : int or None, default=0
         Children that a node with more than two remembers; None: all of them. More is a larger grammar: slower, and stricter.
     templates : list of str, optional
-        Features of spans (see `partwise.features.spans`).
+        Features of spans (see `partwise.features.span_rows`).
     hash_bits : int, default=16
         There are 2^hash_bits features of spans, each with a weight for every symbol.
     memory : float, optional

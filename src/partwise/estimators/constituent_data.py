@@ -10,7 +10,7 @@ import numpy as np
 
 from partwise.datasets.brackets import Brackets, Constituent
 from partwise.estimators.tree_grammar import check_labels
-from partwise.features.columns import Columns, code_tokens
+from partwise.text.columns import Columns, code_tokens
 
 NAMES, BARE = ("form", "tag", "suffix", "shape"), ("form", "suffix", "shape")
 

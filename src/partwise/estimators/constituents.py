@@ -19,7 +19,7 @@ from partwise.estimators.base import Structured, _is_count, _is_real, _one_of
 from partwise.estimators.constituent_data import Constituents, read_constituents
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
-from partwise.features.spans import SPANS, span_rows
+from partwise.features.span_rows import SPANS, span_rows
 from partwise.losses.records import get_loss
 from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.objective import best_outputs, n_threads

@@ -3,7 +3,7 @@
 A constraint is
 
 - a list of forbidden pairs ``(label, next label)``; None as the first is the beginning, as the second the end of a sequence;
-- the name of a scheme (see `partwise.schemes`), ``"iob1" "iob2" "iobes" "bilou"``, for labels like ``B-NP I-NP O``;
+- the name of a scheme (see `partwise.text.chunk_schemes`), ``"iob1" "iob2" "iobes" "bilou"``, for labels like ``B-NP I-NP O``;
 - or a dict with any of ``"forbid"`` (pairs), ``"force"`` (pairs: after a label that is named, only what is named with it may
   come), ``"forbid_start"``, ``"forbid_stop"``, ``"allow_labels"`` (lists of labels) and ``"scheme"``.
 
@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from partwise.estimators.labels import shown
-from partwise.features.labels import numbering
-from partwise.schemes import OUTSIDE, SCHEMES, may_follow, split_label
+from partwise.features.given_labels import numbering
+from partwise.text.chunk_schemes import OUTSIDE, SCHEMES, may_follow, split_label
 
 Transition = tuple[int | None, int | None]
 KEYS = ("forbid", "force", "forbid_start", "forbid_stop", "allow_labels", "scheme")
@@ -72,7 +72,7 @@ def forbidden_transitions(constraints: Any, classes: np.ndarray, who: str) -> li
 
 
 def scheme_transitions(scheme: Any, labels: list[Any], who: str) -> list[Transition]:
-    """What a chunking scheme (see `partwise.schemes`) forbids."""
+    """What a chunking scheme (see `partwise.text.chunk_schemes`) forbids."""
     if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise ValueError(FORM.format(who=who, got=repr(scheme)))
     prefixes = sorted(set(SCHEMES[scheme].letters))

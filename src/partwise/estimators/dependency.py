@@ -25,7 +25,7 @@ class DependencyParser(TreeParser, BaseEstimator):
     l1_ratio : float in [0, 1], default=0.0
         Share of the L1 norm in the penalty.
     templates : list of str, optional
-        Features of arcs (see `partwise.features.arcs`); those of McDonald et al. (2005) and some more by default.
+        Features of arcs (see `partwise.features.arc_rows`); those of McDonald et al. (2005) and some more by default.
     columns : list of str, optional
         Names of the cells of a word, where words are tuples; form, lemma, upos, xpos, feats by default.
     hash_bits : int, default=22

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.graphs import GraphSet
-from partwise.features.labels import GivenLabels, number_labels
+from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.features.rows import is_sparse
 
 GRAPHS, PICTURES, MULTILABEL = "graphs", "pictures", "multilabel"

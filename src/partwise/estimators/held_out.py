@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.features.labels import GivenLabels, numbering
+from partwise.features.given_labels import GivenLabels, numbering
 from partwise.objective import best_outputs
 from partwise.structures import ChainProblem
 from partwise.structures.hidden import States

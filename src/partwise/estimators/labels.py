@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.labels import numbering
+from partwise.features.given_labels import numbering
 
 
 def encode_labels(labels: Sequence[Hashable], classes: np.ndarray, refuse: Callable[[int], Exception]) -> np.ndarray:

@@ -26,8 +26,8 @@ from partwise.estimators.base import Structured, _is_bool, _is_count
 from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
-from partwise.features.arcs import FIRST_ORDER, ArcRows, arc_rows
-from partwise.features.selection import take_rows
+from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows
+from partwise.features.taken_rows import take_rows
 from partwise.losses.records import Loss
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs

@@ -11,7 +11,7 @@ class SequenceLabeler(Tagger, BaseEstimator):
     """Labels sequences: tagging, chunking, entity recognition, segmentation, handwriting.
 
     Sequences are given as a list, each a list of tokens (dicts of attributes or lists of strings, as for CRFsuite; see
-    `partwise.features.attributes`) or a matrix with one row per token (2-D array, sparse matrix); or all tokens end to end with
+    `partwise.text.attributes`) or a matrix with one row per token (2-D array, sparse matrix); or all tokens end to end with
     ``lengths=``; or they come from a column file, as `Columns`, and templates make the features. Labels may be of any hashable
     type; None stands for an unknown label, a set for "one of these". Empty sequences are fine. With a single label in the
     training data the model works, and always answers that label.
@@ -34,7 +34,7 @@ class SequenceLabeler(Tagger, BaseEstimator):
         Forbidden transitions and labels, or a scheme: ``"iob2"``, ``"iob1"``, ``"iobes"``; see `partwise.estimators.constraints`.
         Obeyed in training and prediction; may be set after fitting.
     templates : {"chunking", "phrases", "words", "ner", "auto"}, path or list of str, optional
-        How features are made of columns (see `partwise.features.templates`); tokens are then tuples of strings, or `Columns`.
+        How features are made of columns (see `partwise.text.templates`); tokens are then tuples of strings, or `Columns`.
         ``"auto"``, and None for `Columns`: "phrases" where there are two columns or more, "ner" for chunk labels, else "words".
     columns : list of str, optional
         Names of the columns, for templates; ``["w", "pos"]`` by default.

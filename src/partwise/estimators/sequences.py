@@ -1,6 +1,6 @@
 """What `SequenceLabeler` accepts as sequences and labels, brought into one form: tokens end to end, and lengths.
 
-A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.features.attributes`), or a matrix with one row
+A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.text.attributes`), or a matrix with one row
 per token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``.
 For models with templates, sequences are `Columns`, or lists of tokens that are tuples of strings, one for each column. Nothing is
 guessed: what is not recognised is refused, with the number of the sequence.
@@ -14,11 +14,11 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from partwise.features.attributes import LISTS
-from partwise.features.columns import Columns, code_tokens
-from partwise.features.given import ATTRIBUTES, COLUMNS, MATRIX
-from partwise.features.labels import GivenLabels, number_labels
+from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.features.rows import is_sparse
+from partwise.text.attributes import LISTS
+from partwise.text.columns import Columns, code_tokens
+from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX
 
 FORMS = "a list of sequences, each a list of tokens or a matrix with one row per token; or tokens end to end with lengths="
 

@@ -21,15 +21,15 @@ from partwise.estimators.chain_model import Encoder
 from partwise.estimators.decoder import Decoder
 from partwise.estimators.held_out import METRICS, HeldOut
 from partwise.estimators.labels import example_weights, shown
-from partwise.features.columns import Columns
-from partwise.features.encoder import TemplateEncoder
-from partwise.features.labels import GivenLabels, learn_labels
+from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
 from partwise.solvers import get_solver, with_average
 from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed
 from partwise.structures.chain import take
 from partwise.structures.hidden import States
+from partwise.text.columns import Columns
+from partwise.text.template_encoder import TemplateEncoder
 
 
 class Tagger(Decoder):

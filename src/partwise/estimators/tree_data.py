@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.datasets.treebanks import COLUMNS, Treebank
-from partwise.features.columns import Columns, code_tokens
+from partwise.text.columns import Columns, code_tokens
 
 
 class Tree(NamedTuple):

@@ -56,7 +56,7 @@ def read_entities(data: Path, corpus: str, sentences: int | None) -> Parts:
     import numpy as np
 
     from partwise.experiments.tagging import make_splits
-    from partwise.features.columns import read_columns
+    from partwise.text.columns import read_columns
 
     separator, columns = ("\t", (0, 1)) if corpus == "wnut17" else (" ", (0, 2))
     parts = [read_columns(data / file, separator, usecols=columns) for file in ENTITIES[corpus]]
@@ -73,7 +73,7 @@ def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Par
     from partwise.datasets.treebanks import COLUMNS, read_treebank
     from partwise.estimators.parser import one_root
     from partwise.estimators.tree_data import read_sentences
-    from partwise.features.arcs import arc_rows
+    from partwise.features.arc_rows import arc_rows
     from partwise.metrics import attachment_scores
     from partwise.objective import best_outputs
     from partwise.structures.tree import tree_problem

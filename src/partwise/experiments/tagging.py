@@ -24,7 +24,7 @@ def read_corpus(data: Path, name: str, part: str = "train", first: int | None = 
     """Sentences as `Columns`, the label in the last one; the first so many of them, or all."""
     import numpy as np
 
-    from partwise.features.columns import code_tokens, read_columns
+    from partwise.text.columns import code_tokens, read_columns
 
     if name == "conll2000":
         columns = read_columns(data / f"conll2000/{part}.txt.gz", " ")
@@ -73,8 +73,8 @@ def make_splits(train: Any, tests: Sequence[Any], templates: str) -> list[Split]
     """The same for several test parts (a held-out one and that of the end, say) of one training part."""
     import numpy as np
 
-    from partwise.features.encoder import TemplateEncoder
     from partwise.structures import chain_problem
+    from partwise.text.template_encoder import TemplateEncoder
 
     encoder = TemplateEncoder(templates)
     rows = encoder.fit_transform(train)

@@ -24,7 +24,7 @@ import numpy as np
 
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.features.arcs import MARGIN, ArcRows, hash_text, mix, stretch
+from partwise.features.arc_rows import MARGIN, ArcRows, hash_text, mix, stretch
 
 SIBLING, GRANDPARENT = 0, 1
 MOST_PAIRS = 64  # templates of one kind

@@ -18,7 +18,7 @@ Rankings of documents: NDCG and mean average precision (`retrieval`).
 Rankings, of suspects say: average precision, precision and recall among the first (`ranking`).
 
 Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
-Functions that end in ``_coded`` take numbered labels (see `partwise.schemes`) and are fast enough to run after every epoch.
+Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_schemes`) and are fast enough to run after every epoch.
 """
 
 from partwise.metrics.alignment import AlignmentScores, alignment_scores

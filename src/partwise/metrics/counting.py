@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.schemes import (
+from partwise.text.chunk_schemes import (
     Boundaries,
     Coded,
     LabelTable,

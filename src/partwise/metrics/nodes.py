@@ -65,7 +65,7 @@ def node_scores(truth: Sequence[Any], found: Sequence[Any], classes: Sequence[Ha
     sizes = [len(a) for a in true]
     t, f = [label for a in true for label in a], [label for b in answered for label in b]
     if classes is None:
-        from partwise.features.labels import learn_labels, numbering
+        from partwise.features.given_labels import learn_labels, numbering
 
         classes = learn_labels([label for label in (*t, *f) if label is not None])
         number = numbering(classes)

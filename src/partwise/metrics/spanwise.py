@@ -1,6 +1,6 @@
 """Precision, recall and F1 of spans, as conlleval computes them.
 
-How labels are read as spans, well-formed or not, is said in `partwise.schemes`. A predicted span is correct if its type, its
+How labels are read as spans, well-formed or not, is said in `partwise.text.chunk_schemes`. A predicted span is correct if its type, its
 beginning and its end are.
 
 Reference: E. Tjong Kim Sang and S. Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", CoNLL 2000.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from partwise.metrics.counting import Labels, Numbered, match_spans, number_pair, number_pair_coded
-from partwise.schemes import FORM, Coded, label_table, read_boundaries, split_label
+from partwise.text.chunk_schemes import FORM, Coded, label_table, read_boundaries, split_label
 
 Span = tuple[str, int, int]
 

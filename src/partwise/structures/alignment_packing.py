@@ -23,7 +23,7 @@ from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.features.pairs import PairTables, take_pairs
 from partwise.features.rows import make_rows, n_rows
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 
 GAP, UNKNOWN = -1, -2
 OPEN, EXTEND, END_OPEN, END_EXTEND = 0, 1, 2, 3

@@ -13,7 +13,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.rows import make_rows, n_rows
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 from partwise.structures.multiclass import check_costs, check_gold, costs_of_sets, pack_sets
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.rows import make_rows, n_rows
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 
 NOTHING, FREE = -1, -2  # of a span: no symbol is right; any is
 ANY_TAG = -1  # of a word: it may have every tag

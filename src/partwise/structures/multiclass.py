@@ -16,7 +16,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.numerics import copy
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, make_rows, n_rows, row_norm
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 
 
 class MulticlassProblem(NamedTuple):

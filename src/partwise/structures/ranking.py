@@ -35,7 +35,7 @@ from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, emit, make_rows, n_rows
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 from partwise.oracles.kbest_by_partition import kbest_by_partition
 
 POSITIONS = ("log", "reciprocal", "linear")

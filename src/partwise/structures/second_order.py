@@ -29,7 +29,7 @@ from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, PairRows, add_pair, pair_score
 from partwise.features.rows import add_label, emit
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 from partwise.structures.ad3 import ad3
 from partwise.structures.factor_graph import NOT_CONVERGED, NOT_PROVEN, Search
 from partwise.structures.graph_head import n_entries, siblings_from

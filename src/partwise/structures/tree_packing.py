@@ -13,7 +13,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.rows import make_rows, n_rows
-from partwise.features.selection import take_rows
+from partwise.features.taken_rows import take_rows
 
 UNKNOWN = -1  # head and label; -2 - h: the head is h, its label is not known
 

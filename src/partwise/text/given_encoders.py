@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.attributes import encode
 from partwise.features.rows import Binary, Dense, Sparse, make_rows
 from partwise.files.packed_strings import pack_strings, unpack_strings
+from partwise.text.attributes import encode
 
 ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
 CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."
 
 
 class AttributeEncoder:
-    """Dicts of attributes, or lists of strings (see `partwise.features.attributes`), numbered as they are first met.
+    """Dicts of attributes, or lists of strings (see `partwise.text.attributes`), numbered as they are first met.
 
     Parameters
     ----------

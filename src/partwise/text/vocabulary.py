@@ -85,7 +85,7 @@ class FeatureVocabulary:
     def number(
         self, values: np.ndarray, starts: np.ndarray, program: Program, boundary: Boundary
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Offsets and features of every token's row; features that are new enter (`partwise.features.lookup` only asks).
+        """Offsets and features of every token's row; features that are new enter (`partwise.text.lookup` only asks).
 
         Parameters
         ----------

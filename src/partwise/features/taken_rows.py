@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.arcs import ArcRows
+from partwise.features.arc_rows import ArcRows
 from partwise.features.rows import Binary, Dense, Sparse
 
 

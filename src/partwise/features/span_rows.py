@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partwise.features.arcs import ArcRows, arc_rows
-from partwise.features.columns import Columns
-from partwise.features.selection import take_rows
+from partwise.features.arc_rows import ArcRows, arc_rows
+from partwise.features.taken_rows import take_rows
+from partwise.text.columns import Columns
 
 SPANS = (
     "f.form", "l.form", "f.tag", "l.tag", "f.form[-1]", "l.form[1]", "f.tag[-1]", "l.tag[1]", "f.suffix", "l.suffix",

@@ -24,10 +24,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from partwise.features.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
-from partwise.features.labels import GivenLabels
-from partwise.features.vocabulary import EMPTY
+from partwise.features.given_labels import GivenLabels
 from partwise.files.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
+from partwise.text.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
+from partwise.text.vocabulary import EMPTY
 
 BLANKS = b" \t"
 DOCUMENT_MARKS = ("-DOCSTART-",)

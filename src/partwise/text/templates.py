@@ -19,8 +19,8 @@ files of CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as
 A file holds one template a line, of either kind; lines that start with ``#`` are comments. In a list, the name of a ready-made
 set stands for all its templates: ``["chunking", "suffix3(w[0])"]``.
 
-No string is built per token. Columns come as integers (`partwise.features.columns`); functions are applied to the distinct cells
-of a column; a template's features are rows of integers in an exact hash table (`partwise.features.vocabulary`).
+No string is built per token. Columns come as integers (`partwise.text.columns`); functions are applied to the distinct cells
+of a column; a template's features are rows of integers in an exact hash table (`partwise.text.vocabulary`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.features.vocabulary import Program
+from partwise.text.vocabulary import Program
 
 FARTHEST = 1000  # the largest offset
 LONGEST = 200  # the longest prefix or suffix

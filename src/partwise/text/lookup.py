@@ -6,7 +6,7 @@ speech), all their combinations have a place in a table, and a feature's number 
     number(template, values v_1 .. v_n) = table[base(template) + sum_a stride_a v_a]
 
 Values are numbered anew for it, row by row, as far as features have them. The other templates (pairs of words) ask the hash table
-of `partwise.features.vocabulary`, a block of tokens at a time. Time: O(tokens * templates); memory: the table, 4 * MOST bytes at
+of `partwise.text.vocabulary`, a block of tokens at a time. Time: O(tokens * templates); memory: the table, 4 * MOST bytes at
 most.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from partwise.engine.compilation import entry
 from partwise.engine.prefetch import request
-from partwise.features.vocabulary import EMPTY, FeatureVocabulary, Program, find, is_among, read_key
+from partwise.text.vocabulary import EMPTY, FeatureVocabulary, Program, find, is_among, read_key
 
 BLOCK = 32  # tokens that are looked up together
 OUTSIDE = -(1 << 60)  # a place so far off that no sum of codes brings it back

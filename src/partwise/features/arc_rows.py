@@ -30,8 +30,8 @@ import numpy as np
 
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.features.columns import Columns
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm
+from partwise.text.columns import Columns
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
 MOST = 512  # features of one arc

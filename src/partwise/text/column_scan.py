@@ -1,4 +1,4 @@
-"""The compiled scan over the bytes of a column file; `partwise.features.columns` is its face.
+"""The compiled scan over the bytes of a column file; `partwise.text.columns` is its face.
 
 One pass: cut lines into cells, hash each cell while its bytes are at hand, find it in an open-addressing table whose entries
 point at the cell's first place in the buffer. Nothing is allocated: when the table is full the scan says so, and goes on where it
@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise.engine.compilation import entry, helper
-from partwise.features.vocabulary import EMPTY, spread, tagged
+from partwise.text.vocabulary import EMPTY, spread, tagged
 
 
 class Layout(NamedTuple):

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.columns import Columns, code_tokens
-from partwise.features.given import COLUMNS
-from partwise.features.lookup import Lookup, look_up, make_lookup
 from partwise.features.rows import Binary
-from partwise.features.templates import END, START, compile_templates, make_function, read_templates
-from partwise.features.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
 from partwise.files.packed_strings import pack_strings, unpack_strings
+from partwise.text.columns import Columns, code_tokens
+from partwise.text.given_encoders import COLUMNS
+from partwise.text.lookup import Lookup, look_up, make_lookup
+from partwise.text.templates import END, START, compile_templates, make_function, read_templates
+from partwise.text.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
 
 Data = Any  #: `Columns`, or sentences as lists of tokens
 
@@ -33,7 +33,7 @@ class TemplateEncoder:
     Parameters
     ----------
     templates : {"chunking", "phrases", "words", "ner"}, path or list of str, default="chunking"
-        A ready-made set, a file (ours or of CRF++), or the templates themselves; see `partwise.features.templates`.
+        A ready-made set, a file (ours or of CRF++), or the templates themselves; see `partwise.text.templates`.
     columns : list of str, optional
         Names of the columns, from the first on; ``["w", "pos"]`` by default. Columns that no template names need none.
     min_count : int, default=1
