@@ -23,8 +23,8 @@ from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.experiments.do_table_2 import LETTERS, blosum_weights
-from partwise.features.pairs import pair_tables
-from partwise.structures.alignment import alignment_problem
+from partwise.structures.alignment.kernels import alignment_problem
+from partwise.structures.alignment.pair_tables import pair_tables
 
 N, OPEN, EXTEND = 300, -11.0, -1.0
 CALLS, TIMES = 7, 5  # calls, the quickest of which counts; alignments in a call

@@ -27,8 +27,8 @@ from partwise.datasets.treebanks import read_treebank
 from partwise.engine.compilation import entry
 from partwise.estimators.constituents import BracketParser
 from partwise.metrics.brackets import PUNCTUATION, bracket_scores
-from partwise.structures.grammar import grammar_problem, make_grammar
-from partwise.structures.tree import is_projective
+from partwise.structures.constituency.kernels import grammar_problem, make_grammar
+from partwise.structures.dependency.kernels import is_projective
 
 SIZES = (10, 20, 40)
 SYMBOLS, RULES = 20, 200

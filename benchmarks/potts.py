@@ -25,9 +25,9 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import FactorGraph, graph_problem
-from partwise.graph_answers import find_best, scores_of
-from partwise.graph_programs import linear_program, solve_program
-from partwise.structures.factor_graph import view
+from partwise.structures.factor_graph.answers import find_best, scores_of
+from partwise.structures.factor_graph.kernels import view
+from partwise.structures.factor_graph.programs import linear_program, solve_program
 
 SIDE, STATES, SEEDS = 20, 5, 5
 COUPLINGS = (0.5, 1.0)

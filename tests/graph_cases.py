@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.factor_graphs import FactorGraph, graph_problem
+from partwise.structures.factor_graph.model import FactorGraph, graph_problem
 
 LOGIC = ("xor", "at_most_one", "or_", "imply", "and_out", "budget")
 
@@ -89,7 +89,7 @@ def forest_cases(draw):
 
 def every_output(g):
     """Outputs that are allowed, and their scores."""
-    from partwise.graph_answers import scores_of
+    from partwise.structures.factor_graph.answers import scores_of
 
     problem = graph_problem([g])
     theta = scores_of(problem, 0, None)

@@ -7,7 +7,6 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.features.pairs import pair_tables
 from partwise.structures import (
     alignment_problem,
     chain_problem,
@@ -17,7 +16,8 @@ from partwise.structures import (
     ranking_problem,
     tree_problem,
 )
-from partwise.structures.grammar import grammar_problem, make_grammar
+from partwise.structures.alignment.pair_tables import pair_tables
+from partwise.structures.constituency.kernels import grammar_problem, make_grammar
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
 

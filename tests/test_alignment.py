@@ -9,12 +9,12 @@ import pytest
 
 from partwise import interpret, kernels, solve
 from partwise.engine.compilation import entry
-from partwise.features.pairs import PROTEIN_PROPERTIES, PROTEINS, pair_tables
 from partwise.objective import best_outputs, completions
 from partwise.structures import alignment_problem
-from partwise.structures.alignment_packing import END_EXTEND, END_OPEN, EXTEND, OPEN
-from partwise.structures.alignment_paths import best_path
-from partwise.structures.alignment_sums import sum_in_floats, sum_in_logarithms
+from partwise.structures.alignment.best import best_path
+from partwise.structures.alignment.pair_tables import PROTEIN_PROPERTIES, PROTEINS, pair_tables
+from partwise.structures.alignment.problem import END_EXTEND, END_OPEN, EXTEND, OPEN
+from partwise.structures.alignment.sums import sum_in_floats, sum_in_logarithms
 
 
 @entry

@@ -14,7 +14,7 @@ from partwise.estimators.constituent_data import read_constituents
 from partwise.estimators.tree_grammar import binary_nodes, read_grammar
 from partwise.features.arc_rows import hash_text
 from partwise.features.span_rows import span_rows
-from partwise.structures.grammar import memory_needed
+from partwise.structures.constituency.kernels import memory_needed
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")

@@ -16,7 +16,7 @@ from partwise.fold_pictures import as_svg, draw
 from partwise.metrics import base_pair_scores
 from partwise.model_file import ModelFileError, load
 from partwise.solvers import solve
-from partwise.structures.folding import folding_problem
+from partwise.structures.folding.kernels import folding_problem
 
 
 @pytest.fixture(autouse=True)

@@ -13,10 +13,10 @@ from partwise import kernels, passes
 from partwise.datasets.rna import read_dot_bracket
 from partwise.engine.compilation import interpret
 from partwise.objective import best_outputs
-from partwise.structures.folding import folding_problem, inner_of, possible_structure
-from partwise.structures.folding_accuracy import most_accurate
-from partwise.structures.folding_loops import BASES, N_ENTRIES, pair_name, tying
-from partwise.structures.folding_packing import encode, memory_needed, which_pair
+from partwise.structures.folding.accuracy import most_accurate
+from partwise.structures.folding.kernels import folding_problem, inner_of, possible_structure
+from partwise.structures.folding.loops import BASES, N_ENTRIES, pair_name, tying
+from partwise.structures.folding.problem import encode, memory_needed, which_pair
 from test_oracles import check_features, check_oracles
 
 

@@ -15,7 +15,7 @@ from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, solve
 from partwise.solvers.sdm import SDM
 from partwise.structures import ChainProblem, MulticlassProblem, PartialChainProblem, chain_problem, multiclass_problem
-from partwise.structures.hidden import States, small_weights
+from partwise.structures.common.hidden import States, small_weights
 from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 

@@ -5,7 +5,8 @@ import pytest
 
 from partwise import kernels
 from partwise.objective import best_outputs
-from partwise.structures import chain_oracles, chain_problem
+from partwise.structures import chain_problem
+from partwise.structures.chain.kernels import oracles as chain_oracles
 
 LABELS = 70
 

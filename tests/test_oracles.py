@@ -12,9 +12,9 @@ from oracle_cases import Enumeration, alignment_cases, chain_cases, multiclass_c
 from partwise import kernels
 from partwise.engine.accumulator import accumulator
 from partwise.engine.compilation import entry, interpret
-from partwise.features.pairs import PairTables
 from partwise.structures import chain_problem
-from partwise.structures.chain_oracles import pair_marginals
+from partwise.structures.alignment.pair_tables import PairTables
+from partwise.structures.chain.oracles import pair_marginals
 
 EXAMPLES = settings(max_examples=150, deadline=None)
 K = 4

@@ -12,7 +12,7 @@ from partwise.datasets import read_treebank
 from partwise.estimators.tree_data import Tree, read_sentences
 from partwise.features.arc_rows import MOST, arc_features, arc_rows
 from partwise.parser_inspection import attachments, pair_template, strongest
-from partwise.structures.tree import cycle
+from partwise.structures.dependency.kernels import cycle
 from partwise.tree_pictures import as_svg, as_text
 
 NOUNS, VERBS = ("dogs", "cats", "we", "birds", "men"), ("eat", "chase", "read", "see")

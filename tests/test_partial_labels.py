@@ -26,7 +26,7 @@ from partwise.structures import (
     chain_problem,
     multiclass_problem,
 )
-from partwise.structures.chain import take
+from partwise.structures.chain.kernels import take
 from partwise.structures.multiclass import pack_sets
 from test_oracles import check_features, check_oracles
 

@@ -20,7 +20,7 @@ from partwise.engine.compilation import interpret
 from partwise.estimators.ranking_data import read_documents
 from partwise.metrics import ndcg
 from partwise.structures import PartialRankingProblem, RankingProblem
-from partwise.structures.ranking_pairs import pairs_of
+from partwise.structures.ranking.pairs import pairs_of
 
 TEXT = b"""\
 # a comment

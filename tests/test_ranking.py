@@ -14,8 +14,8 @@ from partwise import kernels, solve
 from partwise.engine.compilation import entry, interpret
 from partwise.metrics import mean_average_precision, ndcg, ndcg_by_query
 from partwise.structures import PartialRankingProblem, RankingProblem, pair_problem, ranking_problem
-from partwise.structures.ranking import position_weights
-from partwise.structures.ranking_pairs import pairs_of
+from partwise.structures.ranking.kernels import position_weights
+from partwise.structures.ranking.pairs import pairs_of
 from test_oracles import check_features, check_oracles
 
 

@@ -12,7 +12,7 @@ from partwise.estimators import DependencyParser
 from partwise.estimators.tree_data import read_sentences
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
-from partwise.structures.second_order import second_order_problem
+from partwise.structures.dependency.second_order import second_order_problem
 from test_oracles import check_features
 
 LENGTHS = (4, 3, 1, 0)

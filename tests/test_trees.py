@@ -9,8 +9,8 @@ from partwise import kernels, solve
 from partwise.engine.compilation import entry
 from partwise.objective import best_outputs, completions
 from partwise.structures import tree_problem
-from partwise.structures.spanning_trees import best_tree, eliminate, eliminate_in_logs, penalty_of_root, sum_over_trees
-from partwise.structures.tree import cycle, is_projective
+from partwise.structures.dependency.kernels import cycle, is_projective
+from partwise.structures.dependency.spanning import best_tree, eliminate, eliminate_in_logs, penalty_of_root, sum_over_trees
 
 
 @entry

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
         RnaFolder,
         SequenceLabeler,
     )
-    from partwise.factor_graphs import FactorGraph, graph_families, graph_problem
     from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
     from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
+    from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
     from partwise.text.columns import ColumnFile, Columns, read_columns
     from partwise.text.template_encoder import TemplateEncoder
 
@@ -47,9 +47,9 @@ _HOME = {
     "Ranker": "estimators",
     "RnaFolder": "estimators",
     "SequenceLabeler": "estimators",
-    "FactorGraph": "factor_graphs",
-    "graph_families": "factor_graphs",
-    "graph_problem": "factor_graphs",
+    "FactorGraph": "structures.factor_graph.model",
+    "graph_families": "structures.factor_graph.model",
+    "graph_problem": "structures.factor_graph.model",
     "ColumnFile": "text.columns",
     "Columns": "text.columns",
     "read_columns": "text.columns",

@@ -13,7 +13,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.objective import chunks, in_threads
-from partwise.structures.chain_oracles import pair_marginals
+from partwise.structures.chain.oracles import pair_marginals
 
 
 @entry

@@ -151,7 +151,7 @@ def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
 
 def stack_names() -> list[str]:
     """Of stacks of canonical pairs, sorted."""
-    from partwise.structures.folding_loops import BASES, STACK, tying
+    from partwise.structures.folding.loops import BASES, STACK, tying
 
     tied = tying()
     codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
@@ -160,7 +160,7 @@ def stack_names() -> list[str]:
 
 def stacks(folder: Any) -> Any:
     """Scores of a pair (columns) on a pair (rows), canonical ones."""
-    from partwise.structures.folding_loops import BASES, STACK, tying
+    from partwise.structures.folding.loops import BASES, STACK, tying
 
     entries = tying().entries(folder.weights_)
     codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
@@ -176,7 +176,7 @@ def stack_table(folder: Any) -> list[str]:
 def draw_stacks(folder: Any, path: Path) -> None:
     """Stacking energies as a heat map, red for likely, and what lengths of loops cost."""
     from partwise.cli.inspect_pictures import heat_map, new_figure, save
-    from partwise.structures.folding_loops import BULGE, HAIRPIN, INTERNAL, LONGEST, SHORTEST, tying
+    from partwise.structures.folding.loops import BULGE, HAIRPIN, INTERNAL, LONGEST, SHORTEST, tying
 
     entries = tying().entries(folder.weights_)
     figure = new_figure(11.0, 4.6)

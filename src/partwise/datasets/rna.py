@@ -244,7 +244,7 @@ def goes_on(text: str, row: dict[str, Any]) -> bool:
 
 def check_bases(sequence: str, place: str) -> None:
     """Raise unless every letter is a base, known or not."""
-    from partwise.structures.folding_packing import encode
+    from partwise.structures.folding.problem import encode
 
     encode(sequence, place)
 

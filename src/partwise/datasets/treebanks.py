@@ -186,7 +186,7 @@ def read_head(cell: str, place: str) -> int:
 
 def check_sentence(heads: Sequence[int], at: Sequence[int], name: str, sentence: int) -> None:
     """Raise, naming line and sentence, if a head is no other word of it, if there is no root, or if heads go in a circle."""
-    from partwise.structures.tree_packing import cycle
+    from partwise.structures.dependency.problem import cycle
 
     def place(m: int) -> str:
         return f"{name}, line {at[m - 1] + 1}, sentence {sentence}"

@@ -27,7 +27,7 @@ class Aligner(PairAligner, BaseEstimator):
     mode : {"global", "local"}, default="global"
         Whether sequences are aligned from end to end, or may have ends left out that have nothing to do with each other.
     templates : list of str, optional
-        Features of pairs of places and of gaps (see `partwise.features.pairs`). By default letters and their neighbours; for
+        Features of pairs of places and of gaps (see `partwise.structures.alignment.pair_tables`). By default letters and their neighbours; for
         proteins also classes of amino acids and hydropathy, in the kind of CONTRAlign.
     properties : dict of dicts, optional
         Columns for templates beside ``letter``: what each makes of a letter, a string or a number. For proteins ``class`` and

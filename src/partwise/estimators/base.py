@@ -29,7 +29,7 @@ from partwise.solvers.cccp import first_guess
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
-from partwise.structures.hidden import States, small_weights
+from partwise.structures.common.hidden import States, small_weights
 
 
 def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callable[[Any], bool]:

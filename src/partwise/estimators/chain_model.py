@@ -15,8 +15,8 @@ from partwise.estimators.labels import class_weights, cost_matrix, shown
 from partwise.estimators.sequences import Tokens
 from partwise.features.given_labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
-from partwise.structures.chain import chain_blocks
-from partwise.structures.hidden import States
+from partwise.structures.chain.kernels import chain_blocks
+from partwise.structures.common.hidden import States
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 

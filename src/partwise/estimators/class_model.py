@@ -17,7 +17,7 @@ from partwise.estimators.base import Structured
 from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
 from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.structures import MulticlassProblem, multiclass_problem
-from partwise.structures.hidden import States
+from partwise.structures.common.hidden import States
 
 
 class Truth:

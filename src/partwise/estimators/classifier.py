@@ -49,7 +49,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
     class_weight : dict {class: weight} or "balanced", optional
         Multiplies the sample weights; where one of several classes is right, by the mean of theirs.
     hidden : int, default=1
-        Components of each class, for classes that are not one lump (see `partwise.structures.hidden`): the model has weights for
+        Components of each class, for classes that are not one lump (see `partwise.structures.common.hidden`): the model has weights for
         classes * hidden states, and the score of a class is that of its best one (finite beta: 1/beta log sum exp beta of them).
         Training begins at small random weights, drawn from `random_state`.
     fit_intercept : bool, default=True

@@ -23,7 +23,7 @@ from partwise.features.span_rows import SPANS, span_rows
 from partwise.losses.records import get_loss
 from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.objective import best_outputs, n_threads
-from partwise.structures.grammar import (
+from partwise.structures.constituency.kernels import (
     BEST_BYTES,
     SUMS_BYTES,
     GrammarProblem,

@@ -21,10 +21,10 @@ from partwise.estimators.rna_data import Sequences, read_sequences
 from partwise.losses.records import Loss
 from partwise.metrics.base_pairs import BasePairScores, base_pair_scores
 from partwise.objective import best_outputs, in_threads, n_threads
-from partwise.structures.folding import FoldingProblem, folding_problem, memory_needed, possible_structure
-from partwise.structures.folding_accuracy import most_accurate
-from partwise.structures.folding_loops import LONGEST, Tying, tying
-from partwise.structures.folding_packing import CANONICAL, which_pair
+from partwise.structures.folding.accuracy import most_accurate
+from partwise.structures.folding.kernels import FoldingProblem, folding_problem, memory_needed, possible_structure
+from partwise.structures.folding.loops import LONGEST, Tying, tying
+from partwise.structures.folding.problem import CANONICAL, which_pair
 
 
 def _are_pairs(value: Any) -> bool:

@@ -42,7 +42,7 @@ class GraphLabeler(NodeLabeler, BaseEstimator):
         exact: branch and bound where AD3 leaves a gap. It can take long.
     search : dict, optional
         Options of the search, say ``{"iterations": 200}`` (of AD3) or ``{"damping": 0.5, "sweeps": 500}`` (of belief
-        propagation): see `partwise.structures.factor_graph.Search`.
+        propagation): see `partwise.structures.factor_graph.kernels.Search`.
     neighbours : {4, 8}, default=4
         Of a pixel.
     contrast : bool, default=False

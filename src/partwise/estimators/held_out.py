@@ -10,7 +10,7 @@ import numpy as np
 from partwise.features.given_labels import GivenLabels, numbering
 from partwise.objective import best_outputs
 from partwise.structures import ChainProblem
-from partwise.structures.hidden import States
+from partwise.structures.common.hidden import States
 
 METRICS = ("cost", "error", "f1")
 

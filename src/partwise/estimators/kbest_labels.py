@@ -76,7 +76,7 @@ def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, f
 def distinct_kbest(problem: Any, w: np.ndarray, k: int, hidden: int, n_jobs: int | None = None):
     """The k best labellings end to end (k, positions), their scores (N, k), and how many each example has (N,).
 
-    For problems over states (`partwise.structures.hidden`) whose first parts are the states of each position.
+    For problems over states (`partwise.structures.common.hidden`) whose first parts are the states of each position.
     """
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1

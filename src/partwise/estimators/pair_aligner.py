@@ -22,12 +22,20 @@ from partwise.engine.compilation import entry
 from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
 from partwise.estimators.base import Structured, _is_bool, _is_real, _one_of
 from partwise.estimators.labels import check_k, example_weights
-from partwise.features.pairs import AMINO_ACIDS, LETTERS, PROTEIN_PROPERTIES, PROTEINS, PairTables, pair_tables, read_template
 from partwise.metrics.alignment import AlignmentScores, alignment_scores, recalls
 from partwise.objective import best_outputs, in_threads
-from partwise.structures.alignment import AlignmentProblem, alignment_problem
-from partwise.structures.alignment_packing import BYTES, check_memory
-from partwise.structures.alignment_paths import best_path
+from partwise.structures.alignment.best import best_path
+from partwise.structures.alignment.kernels import AlignmentProblem, alignment_problem
+from partwise.structures.alignment.pair_tables import (
+    AMINO_ACIDS,
+    LETTERS,
+    PROTEIN_PROPERTIES,
+    PROTEINS,
+    PairTables,
+    pair_tables,
+    read_template,
+)
+from partwise.structures.alignment.problem import BYTES, check_memory
 
 LEAST = 0.01
 PROTEIN_LETTERS = set(AMINO_ACIDS + "BJOUXZ*")

@@ -32,10 +32,10 @@ from partwise.losses.records import Loss
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs
 from partwise.solvers import solve
-from partwise.structures.factor_graph import NOT_PROVEN
+from partwise.structures.dependency.kernels import TreeProblem, is_projective, tree_problem
+from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
+from partwise.structures.factor_graph.kernels import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
-from partwise.structures.second_order import SecondOrderProblem, second_order_problem
-from partwise.structures.tree import TreeProblem, is_projective, tree_problem
 
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from partwise import passes
 from partwise.objective import best_outputs, in_threads
-from partwise.structures.tree import TreeProblem
+from partwise.structures.dependency.kernels import TreeProblem
 
 LEAST = 1e-4
 SHARPNESS = 3.0  # inverse temperature for margin losses, whose scores are counted in margins: three of them rule an arc out

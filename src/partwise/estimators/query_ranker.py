@@ -19,8 +19,8 @@ from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.ranking_data import Documents, read_documents
 from partwise.losses.records import Loss
 from partwise.metrics.retrieval import ndcg, ndcg_by_query
-from partwise.structures.ranking import POSITIONS, position_weights, ranking_problem
-from partwise.structures.ranking_pairs import pair_problem, pairs_of
+from partwise.structures.ranking.kernels import POSITIONS, position_weights, ranking_problem
+from partwise.structures.ranking.pairs import pair_problem, pairs_of
 
 
 def _are_weights(value: Any) -> bool:

@@ -12,7 +12,7 @@ class RnaFolder(Folder, BaseEstimator):
 
     Sequences are strings, or come from a file (`partwise.datasets.read_rna`); structures are dot-brackets. A structure is
     scored by its loops: base pairs, stacks, ends of helices, lengths and asymmetry of hairpins, bulges and internal loops,
-    multi-loops, dangling bases; 2,400 weights in all (`partwise.structures.folding_loops`).
+    multi-loops, dangling bases; 2,400 weights in all (`partwise.structures.folding.loops`).
 
     Parameters
     ----------

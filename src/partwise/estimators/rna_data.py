@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.rna import RnaSet, read_dot_bracket
-from partwise.structures.folding_packing import encode
+from partwise.structures.folding.problem import encode
 
 
 @dataclass(frozen=True)
 class Sequences:
     """Bases, and what is known of their pairs."""
 
-    bases: list[np.ndarray]  #: int8, see `partwise.structures.folding_loops`
+    bases: list[np.ndarray]  #: int8, see `partwise.structures.folding.loops`
     partners: list[np.ndarray] | None  #: from 0, -1 without
     places: list[str]  #: where each came from, for messages
     pseudoknots: int  #: pairs that were left out because they cross others

@@ -45,7 +45,7 @@ class SequenceLabeler(Tagger, BaseEstimator):
     order : int, default=1
         How many previous labels a transition looks at. An oracle takes O(length * (labels + 1)^order * labels).
     hidden : int, default=1
-        States of each label that nobody sees (see `partwise.structures.hidden`): the model has weights for labels * hidden
+        States of each label that nobody sees (see `partwise.structures.common.hidden`): the model has weights for labels * hidden
         states, and what it answers are their labels. Training begins at small random weights, drawn from `random_state`.
     class_weight : dict {label: weight} or "balanced", optional
         Multiplies the cost of getting that label wrong. For losses with gamma > 0.

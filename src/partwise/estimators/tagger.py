@@ -26,8 +26,8 @@ from partwise.losses.records import Loss
 from partwise.solvers import get_solver, with_average
 from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed
-from partwise.structures.chain import take
-from partwise.structures.hidden import States
+from partwise.structures.chain.kernels import take
+from partwise.structures.common.hidden import States
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 

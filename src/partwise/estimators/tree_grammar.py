@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.brackets import Constituent
-from partwise.structures.grammar import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
+from partwise.structures.constituency.kernels import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
 
 JOIN, MADE_UP, UNKNOWN = "+", "@", "?"
 

@@ -76,7 +76,7 @@ def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Par
     from partwise.features.arc_rows import arc_rows
     from partwise.metrics import attachment_scores
     from partwise.objective import best_outputs
-    from partwise.structures.tree import tree_problem
+    from partwise.structures.dependency.kernels import tree_problem
 
     parts = []
     for file in TREES[corpus]:

@@ -1,40 +1,44 @@
-"""What can be predicted: one module per structure, each a packed problem and its kernels."""
+"""What can be predicted: one package per structure, each a packed problem and its kernels.
 
-from partwise.structures import chain_costs as chain_costs  # registers the oracles of chains
-from partwise.structures import chain_max_marginals as chain_max_marginals
-from partwise.structures import chain_oracles as chain_oracles
-from partwise.structures.alignment import AlignmentProblem, PartialAlignmentProblem, alignment_problem
-from partwise.structures.chain import ChainProblem, PartialChainProblem, chain_problem
-from partwise.structures.folding import FoldingProblem, folding_problem
-from partwise.structures.grammar import Grammar, GrammarProblem, PartialGrammarProblem, grammar_problem, make_grammar
-from partwise.structures.multiclass import MulticlassProblem, PartialMulticlassProblem, multiclass_problem
-from partwise.structures.ranking import PartialRankingProblem, RankingProblem, ranking_problem
-from partwise.structures.ranking_pairs import PairProblem, pair_problem
-from partwise.structures.tree import PartialTreeProblem, TreeProblem, tree_problem
+Importing a package registers its kernels; a structure is imported when it is first asked for.
+"""
 
-__all__ = [
-    "AlignmentProblem",
-    "ChainProblem",
-    "FoldingProblem",
-    "Grammar",
-    "GrammarProblem",
-    "MulticlassProblem",
-    "PairProblem",
-    "PartialAlignmentProblem",
-    "PartialChainProblem",
-    "PartialGrammarProblem",
-    "PartialMulticlassProblem",
-    "PartialRankingProblem",
-    "PartialTreeProblem",
-    "RankingProblem",
-    "TreeProblem",
-    "alignment_problem",
-    "chain_problem",
-    "folding_problem",
-    "grammar_problem",
-    "make_grammar",
-    "multiclass_problem",
-    "pair_problem",
-    "ranking_problem",
-    "tree_problem",
-]
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_HOME = {
+    "AlignmentProblem": "alignment",
+    "PartialAlignmentProblem": "alignment",
+    "alignment_problem": "alignment",
+    "ChainProblem": "chain",
+    "PartialChainProblem": "chain",
+    "chain_problem": "chain",
+    "Grammar": "constituency",
+    "GrammarProblem": "constituency",
+    "PartialGrammarProblem": "constituency",
+    "grammar_problem": "constituency",
+    "make_grammar": "constituency",
+    "PartialTreeProblem": "dependency",
+    "TreeProblem": "dependency",
+    "tree_problem": "dependency",
+    "FoldingProblem": "folding",
+    "folding_problem": "folding",
+    "MulticlassProblem": "multiclass",
+    "PartialMulticlassProblem": "multiclass",
+    "multiclass_problem": "multiclass",
+    "PairProblem": "ranking",
+    "PartialRankingProblem": "ranking",
+    "RankingProblem": "ranking",
+    "pair_problem": "ranking",
+    "ranking_problem": "ranking",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'partwise.structures' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"partwise.structures.{_HOME[name]}"), name)

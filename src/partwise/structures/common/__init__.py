@@ -1,0 +1,1 @@
+"""What structures share: recursions over semirings, hidden states."""

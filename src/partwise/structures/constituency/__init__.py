@@ -1,0 +1,6 @@
+"""Constituency trees: brackets over words, by the rules of a binary grammar."""
+
+from partwise.structures.constituency import kernels
+from partwise.structures.constituency.problem import Grammar, GrammarProblem, PartialGrammarProblem, grammar_problem, make_grammar
+
+__all__ = ["Grammar", "GrammarProblem", "PartialGrammarProblem", "grammar_problem", "kernels", "make_grammar"]

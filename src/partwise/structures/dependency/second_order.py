@@ -1,0 +1,490 @@
+"""Dependency trees of second order: arcs are scored, and so are consecutive siblings and grandparents.
+
+    s(y) = sum over arcs h -> m of  w . x_{h m}  +  w . x_sibling(h, s, m)  +  w . x_grandparent(g, h, m)
+
+As a factor graph: a bit for every arc that is allowed, one TREE factor over all of them, and at every head one HEAD factor over
+the arcs into it and out of it (`graph_head`). The best tree is found by AD3, with a bound that often proves it; sums are Bethe's,
+by loopy belief propagation with the matrix-tree theorem inside (Smith and Eisner 2008). `status` says what was not proven, or did
+not converge. With few arcs left for each word (say 10, chosen by a model of first order) this is O(words) work but for the TREE
+factor.
+
+Outputs and costs are those of `tree`: n heads; the number of wrong ones. Parts: arcs, word by word; then the tables of the heads.
+
+References
+----------
+D. Smith, J. Eisner (2008). Dependency parsing by belief propagation. EMNLP.
+T. Koo, A. Rush, M. Collins, T. Jaakkola, D. Sontag (2010). Dual decomposition for parsing with non-projective head
+automata. EMNLP.
+A. F. T. Martins, N. Smith, E. Xing, P. Aguiar, M. Figueiredo (2010). Turbo parsers. EMNLP.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.engine.compilation import helper
+from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, PairRows, add_pair, pair_score
+from partwise.features.rows import add_label, emit
+from partwise.features.taken_rows import take_rows
+from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
+from partwise.structures.factor_graph.ad3 import ad3
+from partwise.structures.factor_graph.head import n_entries, siblings_from
+from partwise.structures.factor_graph.kernels import NOT_CONVERGED, NOT_PROVEN, Search
+from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, Graph
+from partwise.structures.factor_graph.messages import propagate
+
+NEGLIGIBLE = 1e-9  # probability of a part whose features are not added
+ITERATIONS, SWEEPS = 100, 10  # of AD3 and of belief propagation, for one sentence
+
+
+class SecondOrderProblem(NamedTuple):
+    """N packed sentences; only arcs that are allowed are there, word by word, heads ascending."""
+
+    rows: Any  #: feature rows, one per arc
+    pairs: PairRows
+    starts: np.ndarray  #: (N + 1,) first word of each sentence
+    arcs: np.ndarray  #: (N + 1,) first arc
+    parts: np.ndarray  #: (N + 1,) first part
+    head: np.ndarray  #: (arcs,) int32
+    word: np.ndarray  #: (arcs,) int32
+    into: np.ndarray  #: (words + N,) first arc of each word in its sentence, and after the last
+    out: np.ndarray  #: (arcs,) int32 arcs of the sentence, head by head, left ones, then right ones, near to far
+    left: np.ndarray  #: (words + N,) arcs out of each head (0: the root) to its left
+    leaving: np.ndarray  #: (words + 2 N,) first in `out` of each head, and after the last
+    gold: np.ndarray  #: (words,) int32
+    targets: np.ndarray
+    kind: int  #: SINGLE_ROOT, PROJECTIVE
+    status: np.ndarray  #: (N,) int8
+    search: Search
+
+
+def second_order_problem(
+    rows, pairs, lengths, allowed, heads=None, *, projective=False, single_root=True, iterations=ITERATIONS, sweeps=SWEEPS
+) -> SecondOrderProblem:
+    """Pack sentences: `rows` and `allowed` (bool) for all arcs as in `tree_problem`, of which only those allowed are kept."""
+    lengths = np.asarray(lengths, np.int64)
+    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
+    allowed = np.ascontiguousarray(allowed, np.bool_).copy()
+    if allowed.shape != (full[-1],):
+        raise ValueError(f"`allowed` must have one entry per arc, shape ({full[-1]},). Got {allowed.shape}.")
+    gold = check_heads(heads, None, 1, lengths, starts)
+    if heads is not None:
+        check_trees(np.asarray(heads, np.int64), starts, bool(projective), bool(single_root))
+        if (gold < 0).any():
+            raise ValueError("Second-order trees must be known as a whole: heads are missing. Use order=1.")
+    sentence = np.repeat(np.arange(len(lengths)), lengths * (lengths + 1))
+    number = np.arange(full[-1]) - full[:-1][sentence]
+    n = lengths[sentence]
+    word, head = number // (n + 1) + 1, number % (n + 1)
+    allowed &= word != head
+    if heads is not None:
+        allowed[full[:-1][np.repeat(np.arange(len(lengths)), lengths)] + arc_numbers(lengths, starts, gold)] = True
+    keep = np.flatnonzero(allowed)
+    word, head, sentence = word[keep], head[keep], sentence[keep]
+    arcs = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(lengths)))]).astype(np.int64)
+    own = np.arange(len(keep)) - arcs[:-1][sentence]
+    words = starts[:-1] + np.arange(len(lengths))  # n + 1 entries for each sentence: words and one more, or root and words
+    into = place_counts(words[sentence] + word - 1, int(starts[-1]) + len(lengths), words)
+    leaving_at = starts[:-1] + 2 * np.arange(len(lengths))
+    leaving = place_counts(leaving_at[sentence] + head, int(starts[-1]) + 2 * len(lengths), leaving_at)
+    side = (word > head).astype(np.int64)
+    order = np.lexsort((np.abs(word - head), side, head, sentence))
+    left = np.bincount((words[sentence] + head)[side == 0], minlength=int(starts[-1]) + len(lengths)).astype(np.int64)
+    sizes = [
+        table_sizes(
+            into[words[i] : words[i] + m + 1], leaving[leaving_at[i] : leaving_at[i] + m + 2], left[words[i] : words[i] + m + 1]
+        )
+        for i, m in enumerate(lengths.tolist())
+    ]
+    parts = np.concatenate([[0], np.cumsum(np.diff(arcs) + np.array(sizes, np.int64).reshape(-1))]).astype(np.int64)
+    kind = SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective)
+    search = Search(iterations=iterations, tol=1e-4, sweeps=sweeps, change=1e-4)
+    status = np.zeros(len(lengths), np.int8)
+    return SecondOrderProblem(
+        take_rows(rows, keep), pairs, starts, arcs, parts, head.astype(np.int32), word.astype(np.int32), into,
+        own[order].astype(np.int32), left, leaving, gold, gold, kind, status, search,
+    )  # fmt: skip
+
+
+def arc_numbers(lengths: np.ndarray, starts: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """The number of each word's arc in its sentence, among all arcs."""
+    number = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    return number * (np.repeat(lengths, lengths) + 1) + heads
+
+
+def place_counts(at: np.ndarray, size: int, first: np.ndarray) -> np.ndarray:
+    """Offsets from counts, sentence by sentence: entry k is how many of its sentence lie in entries before k."""
+    counts = np.concatenate([[0], np.bincount(at, minlength=size)[:size]])
+    total = np.cumsum(counts)[:size]
+    base = np.zeros(size, np.int64)
+    base[first] = np.diff(np.concatenate([[0], total[first]]))
+    return (total - np.cumsum(base)).astype(np.int64)
+
+
+def table_sizes(into: np.ndarray, leaving: np.ndarray, left: np.ndarray) -> int:
+    """Entries of the tables of all heads of a sentence; the root has no arcs in."""
+    G = np.concatenate([[0], np.diff(into)])
+    out = np.diff(leaving)
+    right = out - left
+    return int((G * out + left * (left + 1) // 2 + right * (right + 1) // 2).sum())
+
+
+@helper
+def view(problem, i):
+    """The factor graph of sentence i."""
+    n, A = length(problem, i), problem.arcs[i + 1] - problem.arcs[i]
+    into, leaving, left, out = arcs_of(problem, i)
+    F = 1 + n + 1
+    kind, ports, slots, table = np.full(F, HEAD), np.zeros(F + 1, np.int64), np.zeros(F + 1, np.int64), np.zeros(F + 1, np.int64)
+    literal, members = np.empty(3 * A, np.int64), np.empty(2 + 3 * (n + 1), np.int64)
+    mark = np.zeros(3 * A, np.int64)
+    kind[0] = TREE
+    ports[1], slots[1] = A, 2
+    members[0], members[1] = n, problem.kind
+    table[0] = table[1] = A
+    first = problem.arcs[i]
+    for k in range(A):
+        literal[k], mark[k] = k, (problem.word[first + k] - 1) * (n + 1) + problem.head[first + k]
+    p = A
+    for h in range(n + 1):
+        G = into[h] - into[h - 1] if h else 0
+        L, total = left[h], leaving[h + 1] - leaving[h]
+        if total:  # a head without arcs out has nothing to say
+            for k in range(G):
+                literal[p + k] = into[h - 1] + k
+            for k in range(total):
+                literal[p + G + k] = out[leaving[h] + k]
+            p += G + total
+        else:
+            G = 0
+        members[2 + 3 * h], members[3 + 3 * h], members[4 + 3 * h] = G, L, total - L
+        ports[h + 2], slots[h + 2] = p, 5 + 3 * h
+        table[h + 2] = table[h + 1] + n_entries(G, L, total - L)
+    every = np.arange(A + 1)
+    return Graph(
+        np.ones(A, np.int64), every, every[:A], kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64)
+    )
+
+
+@helper
+def arcs_of(problem, i):
+    """First arc of each word, first of `out` of each head, arcs to its left, arcs head by head."""
+    n, a = length(problem, i), problem.starts[i]
+    return (
+        problem.into[a + i : a + i + n + 1],
+        problem.leaving[a + 2 * i : a + 2 * i + n + 2],
+        problem.left[a + i : a + i + n + 1],
+        problem.out[problem.arcs[i] : problem.arcs[i + 1]],
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.n_examples.implements(SecondOrderProblem)
+def n_examples(problem):
+    return problem.starts.size - 1
+
+
+@kernels.is_exact.implements(SecondOrderProblem)
+def is_exact(problem):
+    return False
+
+
+@kernels.n_weights.implements(SecondOrderProblem)
+def n_weights(problem):
+    return problem.rows.n_features
+
+
+@kernels.n_parts.implements(SecondOrderProblem)
+def n_parts(problem, i):
+    return problem.parts[i + 1] - problem.parts[i]
+
+
+@kernels.length.implements(SecondOrderProblem)
+def length(problem, i):
+    return problem.starts[i + 1] - problem.starts[i]
+
+
+@kernels.target.implements(SecondOrderProblem)
+def target(problem, i):
+    return problem.targets[problem.starts[i] : problem.starts[i + 1]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# The parts of a tree
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@helper
+def table_starts(problem, i):
+    """Where the table of each head begins among the parts of sentence i."""
+    n = length(problem, i)
+    into, leaving, left, _ = arcs_of(problem, i)
+    at = np.empty(n + 2, np.int64)
+    at[0] = problem.arcs[i + 1] - problem.arcs[i]
+    for h in range(n + 1):
+        total, L = leaving[h + 1] - leaving[h], left[h]
+        G = into[h] - into[h - 1] if h and total else 0
+        at[h + 1] = at[h] + n_entries(G, L, total - L)
+    return at
+
+
+@helper
+def find_arc(problem, i, into, h, m):
+    """Number of the arc h -> m in its sentence, or -1."""
+    first = problem.arcs[i]
+    for k in range(into[m - 1], into[m]):
+        if problem.head[first + k] == h:
+            return k
+    return -1
+
+
+@helper
+def parts_of(problem, i, y, found):
+    """Write (part, kind, third word, head, word) of everything in tree y, kind -1 for arcs; how many, or -1: not allowed."""
+    n, count = len(y), 0
+    into, leaving, left, out = arcs_of(problem, i)
+    at, first = table_starts(problem, i), problem.arcs[i]
+    on = np.zeros(problem.arcs[i + 1] - first, np.bool_)
+    for m in range(1, n + 1):
+        k = find_arc(problem, i, into, y[m - 1], m)
+        if k < 0:
+            return -1
+        on[k] = True
+        found[count, 0], found[count, 1], found[count, 2], found[count, 3], found[count, 4] = k, -1, -1, y[m - 1], m
+        count += 1
+    for h in range(n + 1):
+        total, L = leaving[h + 1] - leaving[h], left[h]
+        if total == 0:
+            continue
+        G, g = 0, 0
+        if h:
+            G = into[h] - into[h - 1]
+            g = find_arc(problem, i, into, y[h - 1], h) - into[h - 1]
+        for side in range(2):
+            size, start, before, sibling = (L, 0, 0, -1) if side == 0 else (total - L, L, 0, -1)
+            for j in range(size):
+                k = out[leaving[h] + start + j]
+                if not on[k]:
+                    continue
+                m = problem.word[first + k]
+                part = at[h] + siblings_from(G, L, total - L, side) + j * (j + 1) // 2 + before
+                found[count, 0], found[count, 1], found[count, 2], found[count, 3], found[count, 4] = part, SIBLING, sibling, h, m
+                count += 1
+                if G:
+                    part = at[h] + g * total + start + j
+                    found[count, 0], found[count, 1], found[count, 2] = part, GRANDPARENT, y[h - 1]
+                    found[count, 3], found[count, 4] = h, m
+                    count += 1
+                before, sibling = j + 1, m
+    return count
+
+
+@helper
+def room_for(n):
+    """An array for `parts_of`."""
+    return np.empty((3 * n + 1, 5), np.int64)
+
+
+@helper
+def add_found(problem, i, part, kind, a, h, m, c, into, index):
+    """into += c times the features of a part."""
+    if kind < 0:
+        add_label(problem.rows, problem.arcs[i] + part, 1, 0, c, into)
+    else:
+        add_pair(problem.pairs, i, kind, a, h, m, c, into, index)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores and oracles
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.score.implements(SecondOrderProblem)
+def score(problem, i, w, theta):
+    n, first = length(problem, i), problem.arcs[i]
+    into, leaving, left, out = arcs_of(problem, i)
+    index = np.empty(MOST_PAIRS, np.int64)
+    for k in range(problem.arcs[i + 1] - first):
+        theta[k] = 0.0
+        emit(problem.rows, first + k, w, 1, theta[k : k + 1])
+    at = table_starts(problem, i)
+    for h in range(n + 1):
+        total, L = leaving[h + 1] - leaving[h], left[h]
+        if total == 0:
+            continue
+        G = into[h] - into[h - 1] if h else 0
+        for g in range(G):
+            grand = problem.head[first + into[h - 1] + g]
+            for j in range(total):
+                m = problem.word[first + out[leaving[h] + j]]
+                theta[at[h] + g * total + j] = pair_score(problem.pairs, i, GRANDPARENT, grand, h, m, w, index)
+        for side in range(2):
+            size, start = (L, 0) if side == 0 else (total - L, L)
+            base = at[h] + siblings_from(G, L, total - L, side)
+            for j in range(size):
+                m = problem.word[first + out[leaving[h] + start + j]]
+                theta[base + j * (j + 1) // 2] = pair_score(problem.pairs, i, SIBLING, -1, h, m, w, index)
+                for s in range(j):
+                    sibling = problem.word[first + out[leaving[h] + start + s]]
+                    value = pair_score(problem.pairs, i, SIBLING, sibling, h, m, w, index)
+                    theta[base + j * (j + 1) // 2 + s + 1] = value
+
+
+@kernels.add_cost.implements(SecondOrderProblem)
+def add_cost(problem, i, c, theta):
+    first, words = problem.arcs[i], problem.starts[i]
+    for k in range(problem.arcs[i + 1] - first):
+        if problem.head[first + k] != problem.gold[words + problem.word[first + k] - 1]:
+            theta[k] += c
+
+
+@kernels.cost.implements(SecondOrderProblem)
+def cost(problem, i, y):
+    total = 0.0
+    for m in range(len(y)):
+        total += y[m] != problem.gold[problem.starts[i] + m]
+    return total
+
+
+@kernels.truth.implements(SecondOrderProblem)
+def truth(problem, i, y):
+    for m in range(len(y)):
+        y[m] = problem.gold[problem.starts[i] + m]
+
+
+@kernels.value_of.implements(SecondOrderProblem)
+def value_of(problem, i, theta, y):
+    found, total = room_for(len(y)), 0.0
+    count = parts_of(problem, i, y, found)
+    if count < 0:
+        return -np.inf
+    for k in range(count):
+        total += theta[found[k, 0]]
+    return total
+
+
+@kernels.best.implements(SecondOrderProblem)
+def best(problem, i, theta, y):
+    n, first = length(problem, i), problem.arcs[i]
+    if n == 0:
+        return 0.0
+    graph, A = view(problem, i), problem.arcs[i + 1] - first
+    on, p = np.zeros(A, np.int32), np.empty(A)
+    scores = theta[: n_parts(problem, i)].astype(np.float64)
+    value, bound, _ = ad3(graph, scores, on, p, problem.search.iterations, problem.search.tol, p[:0])
+    for k in range(A):
+        if on[k]:
+            y[problem.word[first + k] - 1] = problem.head[first + k]
+    problem.status[i] &= NOT_CONVERGED
+    if not (bound - value <= 1e-6 * (1.0 + abs(bound))):
+        problem.status[i] |= NOT_PROVEN
+    return value
+
+
+@kernels.expected.implements(SecondOrderProblem)
+def expected(problem, i, theta, parts):
+    if length(problem, i) == 0:
+        return 0.0
+    graph, search = view(problem, i), problem.search
+    order = np.arange(len(graph.kind))
+    scores, n = theta[: n_parts(problem, i)].astype(np.float64), n_parts(problem, i)
+    log_z, converged, _ = propagate(
+        graph, order, False, scores, search.sweeps, search.change, search.damping, search.residual, parts[:n]
+    )
+    problem.status[i] &= NOT_PROVEN
+    if not converged:
+        problem.status[i] |= NOT_CONVERGED
+    return log_z
+
+
+@kernels.outputs.implements(SecondOrderProblem)
+def outputs(problem, i):
+    n, found = int(length(problem, i)), room_for(int(length(problem, i)))
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if any(h == m + 1 for m, h in enumerate(heads)) or cycle(np.array(heads, int)):
+            continue
+        if n and problem.kind & SINGLE_ROOT and heads.count(0) != 1:
+            continue
+        if problem.kind & PROJECTIVE and not is_projective(heads):
+            continue
+        y = np.array(heads, np.int32)
+        if parts_of(problem, i, y, found) >= 0:
+            yield y
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Features
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.indicate.implements(SecondOrderProblem)
+def indicate(problem, i, y, c, parts):
+    found = room_for(len(y))
+    for k in range(parts_of(problem, i, y, found)):
+        parts[found[k, 0]] += c
+
+
+@kernels.add_features.implements(SecondOrderProblem)
+def add_features(problem, i, y, c, into):
+    found, index = room_for(len(y)), np.empty(MOST_PAIRS, np.int64)
+    for k in range(parts_of(problem, i, y, found)):
+        add_found(problem, i, found[k, 0], found[k, 1], found[k, 2], found[k, 3], found[k, 4], c, into, index)
+
+
+@kernels.difference.implements(SecondOrderProblem)
+def difference(problem, i, t, y, c, into):
+    right, wrong, index = room_for(len(y)), room_for(len(y)), np.empty(MOST_PAIRS, np.int64)
+    n, m = parts_of(problem, i, t, right), parts_of(problem, i, y, wrong)
+    shared = np.zeros(n_parts(problem, i), np.int8)
+    for k in range(n):
+        shared[right[k, 0]] = 1
+    for k in range(m):
+        if shared[wrong[k, 0]]:
+            shared[wrong[k, 0]] = 2
+        else:
+            add_found(problem, i, wrong[k, 0], wrong[k, 1], wrong[k, 2], wrong[k, 3], wrong[k, 4], -c, into, index)
+    for k in range(n):
+        if shared[right[k, 0]] == 1:
+            add_found(problem, i, right[k, 0], right[k, 1], right[k, 2], right[k, 3], right[k, 4], c, into, index)
+
+
+@kernels.add_parts.implements(SecondOrderProblem)
+def add_parts(problem, i, parts, c, into):
+    n, first = length(problem, i), problem.arcs[i]
+    enter, leaving, left, out = arcs_of(problem, i)
+    index = np.empty(MOST_PAIRS, np.int64)
+    for k in range(problem.arcs[i + 1] - first):
+        if parts[k] != 0.0:
+            add_label(problem.rows, first + k, 1, 0, c * parts[k], into)
+    at = table_starts(problem, i)
+    for h in range(n + 1):
+        total, L = leaving[h + 1] - leaving[h], left[h]
+        if total == 0:
+            continue
+        G = enter[h] - enter[h - 1] if h else 0
+        for g in range(G):
+            grand = problem.head[first + enter[h - 1] + g]
+            for j in range(total):
+                p = parts[at[h] + g * total + j]
+                if abs(p) > NEGLIGIBLE:
+                    m = problem.word[first + out[leaving[h] + j]]
+                    add_pair(problem.pairs, i, GRANDPARENT, grand, h, m, c * p, into, index)
+        for side in range(2):
+            size, start = (L, 0) if side == 0 else (total - L, L)
+            base = at[h] + siblings_from(G, L, total - L, side)
+            for j in range(size):
+                m = problem.word[first + out[leaving[h] + start + j]]
+                for s in range(j + 1):
+                    p = parts[base + j * (j + 1) // 2 + s]
+                    if abs(p) > NEGLIGIBLE:
+                        sibling = problem.word[first + out[leaving[h] + start + s - 1]] if s else -1
+                        add_pair(problem.pairs, i, SIBLING, sibling, h, m, c * p, into, index)

@@ -1,0 +1,1 @@
+"""Factor graphs: variables with states, soft factors and hard constraints."""

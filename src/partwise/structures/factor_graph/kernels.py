@@ -1,0 +1,422 @@
+"""Factor graphs as a structure: an output is one state for every variable.
+
+    s(y) = sum_v theta_v[y_v] + sum_f table_f[y_f],     theta and tables = given scores + sum of features times weights
+
+What a graph is made of: `graph_layout`. Weights are shared by whatever has the same name, from graph to graph (`graph_packing`).
+
+Best output: exact in forests (max-product); else by AD3, whose bound often proves that it is, and by branch and bound on
+request (`exact`). Sums: exact in forests (sum-product), else by loopy belief propagation, in Bethe's approximation. `status`
+tells afterwards which examples' answers were not proven or not converged: see `NOT_PROVEN`, `NOT_CONVERGED`.
+
+Cost: the number of variables in the wrong state, each with its own weight. Parts: literals, then tables. For a bit only "true"
+has a literal; where its truth is known it has a dense factor of its own, whose two parts carry the cost.
+
+Where the state of a variable is not known, any is right (`PartialGraphProblem`): partial labels, and hidden variables.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import NamedTuple
+
+import numpy as np
+
+from partwise import kernels
+from partwise.engine.accumulator import row
+from partwise.engine.compilation import entry, helper
+from partwise.engine.numerics import fill
+from partwise.oracles.kbest_by_partition import kbest_by_partition
+from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
+from partwise.structures.factor_graph.branch_and_bound import best_exactly
+from partwise.structures.factor_graph.layout import DENSE, Graph, entry_of, hold_state, n_literals
+from partwise.structures.factor_graph.messages import best_in_forest, propagate
+
+NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
+REPAIRS = 50  # nodes of branch and bound to find any output at all that hard factors allow
+
+
+class Search(NamedTuple):
+    """How oracles look for answers where there are cycles."""
+
+    iterations: int = 1000  #: of AD3
+    tol: float = 1e-6  #: residual at which AD3 stops
+    exact: bool = False  #: branch and bound after AD3
+    nodes: int = 10_000  #: of branch and bound
+    sweeps: int = 100  #: of belief propagation
+    change: float = 1e-6  #: of a message, at which it stops
+    damping: float = 0.0  #: share of the old message that is kept
+    residual: bool = False  #: schedule: by residuals instead of sweeps
+
+
+class GraphProblem(NamedTuple):
+    """N packed graphs; the arrays of `graphs` lie end to end, their entries counted from the beginning of each graph."""
+
+    graphs: Graph
+    variables: np.ndarray  #: (N + 1,) first variable of each graph
+    literals: np.ndarray  #: (N + 1,) first literal
+    factors: np.ndarray  #: (N + 1,) first factor
+    ports: np.ndarray  #: (N + 1,) first port
+    members: np.ndarray  #: (N + 1,) first member
+    parts: np.ndarray  #: (N + 1,) first part
+    order: np.ndarray  #: factors of each graph, breadth first
+    parents: np.ndarray  #: variable above each factor
+    forest: np.ndarray  #: (N,) whether there are no cycles
+    given: np.ndarray  #: (parts,) scores that are not learnt
+    features: np.ndarray  #: (variables + factors + 1,) first feature of each; graph by graph, variables first
+    start: np.ndarray  #: of each feature, the weight of the first entry of the table that it scores
+    value: np.ndarray  #: of each feature
+    tie: np.ndarray  #: (factors,) where in `ties` its entries' weights are, or -1: one after another
+    ties: np.ndarray  #: number of the weight of an entry, -1 for none
+    gold: np.ndarray  #: (variables,) int32 state, -1: not known
+    targets: np.ndarray  #: (variables,) int32
+    weight: np.ndarray  #: (variables,) cost of a wrong state
+    cost_at: np.ndarray  #: (variables,) first of the parts that carry it
+    status: np.ndarray  #: (N,) int8, written by the oracles
+    n_weights: int
+    width: int
+    search: Search
+
+
+@kernels.partially_labelled
+class PartialGraphProblem(GraphProblem):
+    """The same where some state is not known."""
+
+
+@helper
+def view(problem, i):
+    """Graph i."""
+    g = problem.graphs
+    v, w = problem.variables[i], problem.variables[i + 1]
+    f, e = problem.factors[i], problem.factors[i + 1]
+    p, q = problem.ports[i], problem.ports[i + 1]
+    return Graph(
+        g.states[v:w],
+        g.first[v + i : w + i + 1],
+        g.owner[problem.literals[i] : problem.literals[i + 1]],
+        g.kind[f:e],
+        g.ports[f + i : e + i + 1],
+        g.literal[p:q],
+        g.mark[p:q],
+        g.slots[f + i : e + i + 1],
+        g.members[problem.members[i] : problem.members[i + 1]],
+        g.table[f + i : e + i + 1],
+        g.number[f:e],
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Sizes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.n_examples.implements(GraphProblem)
+def n_examples(problem):
+    return problem.variables.size - 1
+
+
+@kernels.is_exact.implements(GraphProblem)
+def is_exact(problem):
+    return bool(problem.forest.all()) or problem.search.exact
+
+
+@kernels.n_weights.implements(GraphProblem)
+def n_weights(problem):
+    return problem.n_weights
+
+
+@kernels.width.implements(GraphProblem)
+def width(problem):
+    return problem.width
+
+
+@kernels.n_parts.implements(GraphProblem)
+def n_parts(problem, i):
+    return problem.parts[i + 1] - problem.parts[i]
+
+
+@kernels.length.implements(GraphProblem)
+def length(problem, i):
+    return problem.variables[i + 1] - problem.variables[i]
+
+
+@kernels.target.implements(GraphProblem)
+def target(problem, i):
+    return problem.targets[problem.variables[i] : problem.variables[i + 1]]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Scores and costs
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.score.implements(GraphProblem)
+def score(problem, i, w, theta):
+    graph, block, none = view(problem, i), problem.variables[i] + problem.factors[i], problem.ties[:0]
+    given = problem.given[problem.parts[i] : problem.parts[i + 1]]
+    for k in range(len(given)):
+        theta[k] = given[k]
+    V = len(graph.states)
+    for v in range(V):
+        add_scores(problem, block + v, none, w, theta[graph.first[v] : graph.first[v + 1]])
+    for f in range(len(graph.kind)):
+        a, b = graph.table[f], graph.table[f + 1]
+        if b > a:
+            tie = problem.tie[problem.factors[i] + f]
+            ties = problem.ties[tie : tie + b - a] if tie >= 0 else none
+            add_scores(problem, block + V + f, ties, w, theta[a:b])
+
+
+@helper
+def add_scores(problem, block, ties, w, out):
+    """out += features of a block times their weights."""
+    for k in range(problem.features[block], problem.features[block + 1]):
+        start, x = problem.start[k], problem.value[k]
+        if len(ties):
+            for j in range(len(out)):
+                if ties[j] >= 0:
+                    out[j] += x * w[start + ties[j]]
+        else:
+            weights = w[start : start + len(out)]
+            for j in range(len(out)):
+                out[j] += x * weights[j]
+
+
+@helper
+def cost_places(problem, i, graph, v):
+    """First part that carries the cost of a variable, and how many there are: none if its truth is not known."""
+    at = problem.variables[i] + v
+    if problem.gold[at] < 0 or problem.cost_at[at] < 0:
+        return 0, 0
+    return problem.cost_at[at], 2 if graph.states[v] == 1 else graph.states[v]
+
+
+@kernels.add_cost.implements(GraphProblem)
+def add_cost(problem, i, c, theta):
+    graph = view(problem, i)
+    for v in range(len(graph.states)):
+        at, n = cost_places(problem, i, graph, v)
+        k = problem.variables[i] + v
+        for s in range(n):
+            if s != problem.gold[k]:
+                theta[at + s] += c * problem.weight[k]
+
+
+@kernels.cost.implements(GraphProblem)
+def cost(problem, i, y):
+    total = 0.0
+    for v in range(len(y)):
+        k = problem.variables[i] + v
+        if problem.gold[k] >= 0 and problem.cost_at[k] >= 0 and y[v] != problem.gold[k]:
+            total += problem.weight[k]
+    return total
+
+
+@kernels.truth.implements(GraphProblem)
+def truth(problem, i, y):
+    for v in range(len(y)):
+        y[v] = problem.gold[problem.variables[i] + v]
+
+
+@kernels.value_of.implements(GraphProblem)
+def value_of(problem, i, theta, y):
+    return value_of_output(view(problem, i), theta, y)
+
+
+@kernels.is_labelled.implements(PartialGraphProblem)
+def is_labelled(problem, i):
+    for k in range(problem.variables[i], problem.variables[i + 1]):
+        if problem.gold[k] < 0:
+            return False
+    return True
+
+
+@kernels.restrict.implements(PartialGraphProblem)
+def restrict(problem, i, theta):
+    graph = view(problem, i)
+    for v in range(len(graph.states)):
+        at, n = cost_places(problem, i, graph, v)
+        for s in range(n):
+            if s != problem.gold[problem.variables[i] + v]:
+                theta[at + s] = -np.inf
+
+
+@kernels.with_targets.implements(PartialGraphProblem)
+def with_targets(problem, targets):
+    return GraphProblem(*problem)._replace(targets=targets)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Oracles
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.best.implements(GraphProblem)
+def best(problem, i, theta, y):
+    graph, search = view(problem, i), problem.search
+    scores = theta[: n_parts(problem, i)].astype(np.float64)
+    problem.status[i] &= NOT_CONVERGED
+    if problem.forest[i]:
+        a, b = problem.factors[i], problem.factors[i + 1]
+        best_in_forest(graph, problem.order[a:b], problem.parents[a:b], scores, y)
+        return value_of_output(graph, scores, y)
+    p = np.empty(n_literals(graph))
+    value, bound, _ = ad3(graph, scores, y, p, search.iterations, search.tol, p[:0])
+    if bound == -np.inf:
+        return -np.inf
+    if not is_closed(value, bound) and (search.exact or value == -np.inf):  # -inf: what was rounded is against a hard factor
+        nodes = search.nodes if search.exact else REPAIRS
+        value, bound, _ = best_exactly(graph, scores, y, search.iterations, search.tol, nodes)
+    if not is_closed(value, bound):
+        problem.status[i] |= NOT_PROVEN
+    return value
+
+
+@kernels.expected.implements(GraphProblem)
+def expected(problem, i, theta, parts):
+    graph, search, n = view(problem, i), problem.search, n_parts(problem, i)
+    a, b = problem.factors[i], problem.factors[i + 1]
+    scores = theta[:n].astype(np.float64)
+    log_z, converged, _ = propagate(
+        graph,
+        problem.order[a:b],
+        problem.forest[i],
+        scores,
+        search.sweeps,
+        search.change,
+        search.damping,
+        search.residual,
+        parts[:n],
+    )
+    problem.status[i] &= NOT_PROVEN
+    if not converged:
+        problem.status[i] |= NOT_CONVERGED
+    return log_z
+
+
+@kernels.kbest.implements(GraphProblem)
+def kbest(problem, i, theta, ys, values):
+    return kbest_by_partition(problem, i, theta, ys, values)
+
+
+@kernels.hold.implements(GraphProblem)
+def hold(problem, i, theta, t, code, far):
+    hold_state(view(problem, i), theta, t, code, far)
+
+
+@kernels.forbid.implements(GraphProblem)
+def forbid(problem, i, theta, t, code, far):
+    graph = view(problem, i)
+    if graph.states[t] == 1:
+        hold_state(graph, theta, t, 1 - code, far)
+    else:
+        theta[graph.first[t] + code] = -np.inf
+
+
+@entry
+def complete_all(problem, theta, targets):
+    """Write into `targets` some acceptable output of every graph; returns the first that has none, or -1."""
+    for i in range(n_examples(problem)):
+        scores = theta[: n_parts(problem, i)]
+        fill(scores, 0.0)
+        given = problem.given[problem.parts[i] : problem.parts[i + 1]]
+        for k in range(len(given)):
+            if given[k] == -np.inf:
+                scores[k] = -np.inf
+        if kernels.complete(problem, i, scores, targets[problem.variables[i] : problem.variables[i + 1]]) == -np.inf:
+            return i
+    return -1
+
+
+@kernels.outputs.implements(GraphProblem)
+def outputs(problem, i):
+    graph = view(problem, i)
+    zero = np.zeros(int(n_parts(problem, i)))
+    for states in itertools.product(*(range(2 if n == 1 else n) for n in graph.states)):
+        y = np.array(states, np.int32)
+        if value_of_output(graph, zero, y) > -np.inf:
+            yield y
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Features
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.indicate.implements(GraphProblem)
+def indicate(problem, i, y, c, parts):
+    graph = view(problem, i)
+    for v in range(len(y)):
+        if graph.states[v] > 1:
+            parts[graph.first[v] + y[v]] += c
+        elif y[v]:
+            parts[graph.first[v]] += c
+    for f in range(len(graph.kind)):
+        if graph.kind[f] == DENSE:
+            parts[graph.table[f] + entry_of(graph, f, y)] += c
+
+
+@helper
+def add_entry(problem, block, ties, j, c, into):
+    """into += c times the features of a block at entry j of its table."""
+    if len(ties):
+        j = ties[j]
+    if j < 0 or c == 0.0:
+        return
+    W = problem.width
+    for k in range(problem.features[block], problem.features[block + 1]):
+        at = problem.start[k] + j
+        row(into, at // W, W)[at % W] += c * problem.value[k]
+
+
+@helper
+def ties_of(problem, i, graph, f):
+    """The ties of a factor's table, empty if its entries have weights of their own."""
+    tie, n = problem.tie[problem.factors[i] + f], graph.table[f + 1] - graph.table[f]
+    return problem.ties[tie : tie + n] if tie >= 0 else problem.ties[:0]
+
+
+@kernels.add_features.implements(GraphProblem)
+def add_features(problem, i, y, c, into):
+    graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
+    V, none = len(y), problem.ties[:0]
+    for v in range(V):
+        if graph.states[v] > 1:
+            add_entry(problem, block + v, none, y[v], c, into)
+        elif y[v]:
+            add_entry(problem, block + v, none, 0, c, into)
+    for f in range(len(graph.kind)):
+        if graph.kind[f] == DENSE:
+            add_entry(problem, block + V + f, ties_of(problem, i, graph, f), entry_of(graph, f, y), c, into)
+
+
+@kernels.difference.implements(GraphProblem)
+def difference(problem, i, t, y, c, into):
+    graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
+    V, none = len(y), problem.ties[:0]
+    for v in range(V):
+        if t[v] != y[v]:
+            if graph.states[v] > 1:
+                add_entry(problem, block + v, none, t[v], c, into)
+                add_entry(problem, block + v, none, y[v], -c, into)
+            else:
+                add_entry(problem, block + v, none, 0, c if t[v] else -c, into)
+    for f in range(len(graph.kind)):
+        if graph.kind[f] == DENSE:
+            right, wrong = entry_of(graph, f, t), entry_of(graph, f, y)
+            if right != wrong:
+                ties = ties_of(problem, i, graph, f)
+                add_entry(problem, block + V + f, ties, right, c, into)
+                add_entry(problem, block + V + f, ties, wrong, -c, into)
+
+
+@kernels.add_parts.implements(GraphProblem)
+def add_parts(problem, i, parts, c, into):
+    graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
+    V, none = len(graph.states), problem.ties[:0]
+    for v in range(V):
+        for s in range(graph.states[v]):
+            add_entry(problem, block + v, none, s, c * parts[graph.first[v] + s], into)
+    for f in range(len(graph.kind)):
+        ties = ties_of(problem, i, graph, f)
+        for j in range(graph.table[f + 1] - graph.table[f]):
+            add_entry(problem, block + V + f, ties, j, c * parts[graph.table[f] + j], into)

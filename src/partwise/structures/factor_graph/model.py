@@ -1,0 +1,501 @@
+"""`FactorGraph`: any model of variables, soft factors and hard constraints in a few lines; ask it, or learn its weights.
+
+    g = FactorGraph()
+    x = g.variables((20, 20), states=5)                    # arrays of variables, sliced like any array
+    g.unary(x, scores)                                     # (20, 20, 5)
+    g.pairwise(x[:-1], x[1:], np.eye(5))                   # a Potts model
+    g.pairwise(x[:, :-1], x[:, 1:], np.eye(5))
+    answer = g.best()                                      # answer.of(x), answer.value, answer.bound, answer.proven
+    beliefs = g.marginals()                                # beliefs.of(x), beliefs.log_partition, beliefs.converged
+
+What is to be learnt has features instead of scores, and a name for its weights; `graph_problem` packs graphs for
+`partwise.solve`:
+
+    g.unary(x, features=pixels, weights="pixel")
+    g.pairwise(x[:-1], x[1:], features=contrast, weights="edge")
+
+The API is in the spirit of lp-sparsemap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from partwise.structures.factor_graph.answers import (
+    Answer,
+    Beliefs,
+    answer_by_highs,
+    find_best,
+    find_marginals,
+    refuse_infeasible,
+)
+from partwise.structures.factor_graph.kernels import GraphProblem, PartialGraphProblem, Search, complete_all
+from partwise.structures.factor_graph.layout import (
+    AND_OUT,
+    AT_MOST_ONE,
+    BUDGET,
+    DENSE,
+    IMPLY,
+    NAMES,
+    ONE_OF_K,
+    OR,
+    PROJECTIVE,
+    SINGLE_ROOT,
+    TREE,
+    XOR,
+)
+from partwise.structures.factor_graph.packing import Description, Factors, Family, Scored, families_of, join, pack, row_width
+
+
+@dataclass(frozen=True, eq=False)
+class Literals:
+    """An array of statements "this variable is in this state", or is not."""
+
+    numbers: np.ndarray  #: variables
+    states: np.ndarray
+    negated: np.ndarray
+
+    def __getitem__(self, key: Any) -> Literals:
+        return Literals(np.asarray(self.numbers[key]), np.asarray(self.states[key]), np.asarray(self.negated[key]))
+
+    def __invert__(self) -> Literals:
+        return Literals(self.numbers, self.states, ~self.negated)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the array."""
+        return self.numbers.shape
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """An array of variables with the same number of states."""
+
+    numbers: np.ndarray
+    n_states: int
+    is_bit: bool
+
+    def __getitem__(self, key: Any) -> Variables:
+        return Variables(np.asarray(self.numbers[key]), self.n_states, self.is_bit)
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the array."""
+        return self.numbers.shape
+
+    def reshape(self, *shape: Any) -> Variables:
+        """The same variables in another shape."""
+        return Variables(self.numbers.reshape(*shape), self.n_states, self.is_bit)
+
+    def is_(self, state: Any) -> Literals:
+        """The statements that the variables are in a state (an int, or an array of them)."""
+        states = np.broadcast_to(np.asarray(state, int), self.numbers.shape)
+        if states.size and (states.min() < 0 or states.max() >= self.n_states):
+            raise ValueError(f"Variables of {self.n_states} states have the states 0 to {self.n_states - 1}. Got {state!r}.")
+        if self.is_bit:
+            return Literals(self.numbers, np.zeros_like(states), states == 0)
+        return Literals(self.numbers, states, np.zeros(states.shape, bool))
+
+    def __invert__(self) -> Literals:
+        if not self.is_bit:
+            raise TypeError(f"Only bits can be negated; say which of the {self.n_states} states is meant: ~x.is_(0).")
+        return self.is_(0)
+
+
+class FactorGraph:
+    """Variables, scores and constraints. See the module for how it reads, and `graph_layout` for what the factors mean."""
+
+    def __init__(self) -> None:
+        self._states: list[np.ndarray] = []
+        self._unary: list[tuple[np.ndarray, Scored]] = []
+        self._factors: list[Factors] = []
+        self._n = 0
+
+    # -- variables ----------------------------------------------------------------------------------------------------
+
+    def variables(self, shape: int | tuple[int, ...] = (), states: int = 2) -> Variables:
+        """An array of variables with so many states each, two or more."""
+        if not (isinstance(states, int | np.integer) and states >= 2):
+            raise ValueError(f"The 'states' parameter must be an int in the range [2, inf). Got {states!r} instead.")
+        return self._new(shape, int(states), False)
+
+    def bits(self, shape: int | tuple[int, ...] = ()) -> Variables:
+        """An array of variables that are false (0) or true (1); the score of one is that of its being true."""
+        return self._new(shape, 2, True)
+
+    def _new(self, shape, states, is_bit) -> Variables:
+        numbers = np.arange(self._n, self._n + int(np.prod(shape, dtype=int))).reshape(shape)
+        self._n += numbers.size
+        self._states.append(np.full(numbers.size, 1 if is_bit else states))
+        return Variables(numbers, states, is_bit)
+
+    @property
+    def n_variables(self) -> int:
+        """How many variables there are."""
+        return self._n
+
+    # -- soft factors -------------------------------------------------------------------------------------------------
+
+    def unary(self, x: Variables, scores: Any = None, *, features: Any = None, weights: str = "unary") -> None:
+        """Scores of states: an array (..., states), or (...) for bits; or features (..., d) and a name for their weights."""
+        size, n = 1 if x.is_bit else x.n_states, x.numbers.size
+        self._unary.append((x.numbers.reshape(-1), self._scored("unary", scores, features, weights, None, n, size)))
+
+    def pairwise(
+        self, x: Variables, z: Variables, scores: Any = None, *, features: Any = None, weights: str = "pairwise", tie: Any = None
+    ) -> None:
+        """Scores of pairs of states: (states of x, states of z), the same for all pairs or one table each.
+
+        With `features`, an array (..., d), default a single 1, the tables are learnt. `tie` says which entries share a weight:
+        "potts" (one weight, for equal states), "symmetric", or an array like the table: numbers of weights, -1 for none.
+        """
+        self.dense([x, z], scores, features=features, weights=weights, tie=tie)
+
+    def dense(
+        self, xs: Sequence[Variables], scores: Any = None, *, features: Any = None, weights: str = "dense", tie: Any = None
+    ) -> None:
+        """Factors over k variables each, with a score for every combination of their states."""
+        shapes = [x.numbers.shape for x in xs]
+        try:
+            columns = [c.reshape(-1) for c in np.broadcast_arrays(*(x.numbers for x in xs))]
+        except ValueError:
+            raise ValueError(f"The variables of dense factors must be arrays of one shape. Got shapes {shapes}.") from None
+        if len(xs) < 2:
+            raise ValueError("A dense factor is over two variables or more; give scores of one variable with unary.")
+        members = np.stack(columns, axis=1)
+        if (np.sort(members, axis=1)[:, 1:] == np.sort(members, axis=1)[:, :-1]).any():
+            bad = np.flatnonzero((np.sort(members, axis=1)[:, 1:] == np.sort(members, axis=1)[:, :-1]).any(axis=1))[0]
+            raise ValueError(f"dense factor {bad}: a variable is in it twice.")
+        sizes = [x.n_states for x in xs]
+        entries = int(np.prod(sizes))
+        ports = [1 if x.is_bit else x.n_states for x in xs]
+        first = self._first()
+        blocks = [first[c][:, None] + np.arange(p) for c, p in zip(columns, ports, strict=True)]
+        literal = np.concatenate(blocks, axis=1).reshape(-1)
+        if scores is None and features is None:
+            features = np.ones((len(members), 1))
+        scored = self._scored("dense", scores, features, weights, self._tie(tie, sizes), len(members), entries, sizes)
+        self._add(
+            DENSE, members, np.full(len(members), sum(ports)), literal, np.zeros(len(literal), int), 0, entries, scored, None
+        )
+
+    def _tie(self, tie: Any, sizes: list[int]) -> np.ndarray | None:
+        if tie is None:
+            return None
+        if isinstance(tie, str):
+            if tie not in ("potts", "symmetric") or len(set(sizes)) != 1 or len(sizes) != 2:
+                raise ValueError(
+                    "The 'tie' parameter must be 'potts' or 'symmetric', for pairs of variables with as many states each, or "
+                    f"an array of shape {tuple(sizes)}. Got {tie!r} instead."
+                )
+            k = sizes[0]
+            if tie == "potts":
+                return np.where(np.eye(k, dtype=bool), 0, -1).reshape(-1)
+            low, high = np.minimum.outer(range(k), range(k)), np.maximum.outer(range(k), range(k))
+            return (high * (high + 1) // 2 + low).reshape(-1)
+        tie = np.asarray(tie, int)
+        if tie.shape != tuple(sizes) or tie.min(initial=0) < -1 or tie.max(initial=-1) < 0:
+            raise ValueError(f"The 'tie' array must have shape {tuple(sizes)} and numbers of weights from 0 on, -1 for none.")
+        return tie.reshape(-1)
+
+    def _scored(self, who, scores, features, weights, tie, n, size, sizes=None) -> Scored:
+        if (scores is None) == (features is None):
+            raise ValueError(f"{who}: give either scores or features.")
+        if scores is not None:
+            table = np.asarray(scores, float)
+            if table.size not in (size, n * size):
+                shape = (
+                    f"{tuple(sizes)}, or one such table for each of the {n} factors"
+                    if sizes
+                    else f"(..., {size}) for {n} variables"
+                )
+                raise ValueError(f"{who}: scores must have shape {shape}. Got {np.asarray(scores).shape}.")
+            table = table.reshape(-1, size)
+            if np.isnan(table).any() or (table == np.inf).any():
+                bad = np.argwhere(np.isnan(table) | (table == np.inf))[0]
+                raise ValueError(
+                    f"{who} {bad[0]}: scores must be numbers, or -inf for what is forbidden. Got {table[tuple(bad)]}."
+                )
+            return Scored(np.broadcast_to(table, (n, size)))
+        if not hasattr(features, "tocsr"):
+            features = np.asarray(features, float)
+            features = features.reshape(n, -1) if n else np.zeros((0, features.shape[-1] if features.ndim else 1))
+            if not np.isfinite(features).all():
+                bad = np.argwhere(~np.isfinite(features))[0]
+                raise ValueError(
+                    f"{who} {bad[0]}, feature {bad[1]}: features must be finite numbers. Got {features[tuple(bad)]}."
+                )
+        if features.shape[0] != n:
+            raise ValueError(f"{who}: expected {n} rows of features, got {features.shape[0]}.")
+        return Scored(None, features, str(weights), tie)
+
+    # -- hard factors -------------------------------------------------------------------------------------------------
+
+    def xor(self, literals: Any, name: str = "") -> None:
+        """Exactly one holds. Of all hard factors: an array (factors, ports) of literals, or (ports,) for one factor."""
+        self._hard(XOR, literals, name)
+
+    def at_most_one(self, literals: Any, name: str = "") -> None:
+        """None or one holds."""
+        self._hard(AT_MOST_ONE, literals, name)
+
+    def or_(self, literals: Any, name: str = "") -> None:
+        """At least one holds."""
+        self._hard(OR, literals, name)
+
+    def and_out(self, conditions: Any, out: Any, name: str = "") -> None:
+        """`out` holds if and only if all conditions do."""
+        self._hard(AND_OUT, [conditions, out], name)
+
+    def imply(self, conditions: Any, out: Any, name: str = "") -> None:
+        """`out` holds if all conditions do."""
+        self._hard(IMPLY, [conditions, out], name)
+
+    def budget(self, literals: Any, most: int, name: str = "") -> None:
+        """At most so many hold."""
+        if not (isinstance(most, int | np.integer) and most >= 0):
+            raise ValueError(f"The 'most' parameter of budget must be an int in the range [0, inf). Got {most!r} instead.")
+        self._hard(BUDGET, literals, name, number=int(most))
+
+    def one_of_k(self, x: Variables, literals: Any, name: str = "") -> None:
+        """Literal s holds if and only if x, a variable of k states, is in state s: its one-hot code."""
+        if x.is_bit or x.numbers.size != 1:
+            raise ValueError("one_of_k is about one variable of k states.")
+        states = Variables(np.repeat(x.numbers.reshape(-1), x.n_states), x.n_states, False).is_(np.arange(x.n_states))
+        code = self._literals(literals)
+        if code.numbers.size != x.n_states:
+            raise ValueError(f"one_of_k needs a literal for each of the {x.n_states} states. Got {code.numbers.size}.")
+        self._hard(ONE_OF_K, [states, code], name, members=x.numbers.reshape(1, 1))
+
+    def tree(
+        self, arcs: Any, heads: Any, words: Any, *, single_root: bool = True, projective: bool = False, name: str = ""
+    ) -> None:
+        """The arcs heads -> words that hold are a tree below 0, the root; words are numbered from 1. Arcs left out never hold."""
+        arcs, heads, words = self._literals(arcs), np.asarray(heads, int).reshape(-1), np.asarray(words, int).reshape(-1)
+        if not (arcs.numbers.size == heads.size == words.size):
+            raise ValueError(
+                f"tree: {arcs.numbers.size} arcs, {heads.size} heads, {words.size} words; give one of each for every arc."
+            )
+        n = int(words.max(initial=0))
+        if heads.size and (heads.min() < 0 or heads.max() > n or words.min() < 1 or (heads == words).any()):
+            raise ValueError(f"tree: heads must be 0 (the root) to {n}, words 1 to {n}, and no word its own head.")
+        code = (words - 1) * (n + 1) + heads
+        if len(np.unique(code)) < len(code):
+            raise ValueError("tree: an arc is given twice.")
+        members = np.array([[n, SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective)]])
+        self._hard(TREE, arcs, name, members=members, mark=code)
+
+    def _literals(self, given: Any) -> Literals:
+        if isinstance(given, Literals):
+            return given
+        if isinstance(given, Variables):
+            if not given.is_bit:
+                raise TypeError(
+                    f"Say which of its {given.n_states} states is meant: x.is_(state). Only bits are literals themselves."
+                )
+            return given.is_(1)
+        if isinstance(given, list | tuple) and given:
+            parts = [self._literals(part) for part in given]
+            parts = [part[..., None] if part.numbers.ndim == 0 else part for part in parts]
+            deep = max(part.numbers.ndim for part in parts)
+            parts = [part if part.numbers.ndim == deep else part[:, None] for part in parts]
+            return Literals(
+                np.concatenate([part.numbers for part in parts], axis=-1),
+                np.concatenate([part.states for part in parts], axis=-1),
+                np.concatenate([part.negated for part in parts], axis=-1),
+            )
+        raise TypeError(f"Expected bits, literals (x.is_(state)), or a list of them. Got {given!r}.")
+
+    def _hard(self, kind, literals, name, number=0, members=None, mark=None) -> None:
+        given = self._literals(literals)
+        numbers = np.atleast_2d(given.numbers)
+        F, n = numbers.shape if given.numbers.size else (0, 0)
+        if n == 0:
+            raise ValueError(f"{NAMES[kind]}{f' {name!r}' if name else ''}: there are no literals.")
+        flat = numbers.reshape(-1)
+        literal = self._first()[flat] + given.states.reshape(-1)
+        if kind != ONE_OF_K:
+            twice = np.sort(numbers, axis=1)
+            if (twice[:, 1:] == twice[:, :-1]).any():
+                raise ValueError(f"{NAMES[kind]}{f' {name!r}' if name else ''}: a variable is in it twice.")
+        negated = given.negated.reshape(-1)
+        if mark is not None and negated.any():
+            raise ValueError("tree: arcs cannot be negated.")
+        mark = negated.astype(int) if mark is None else mark
+        members = np.zeros((F, 0), int) if members is None else members
+        self._add(kind, members, np.full(F, n), literal, mark, number, 0, None, name)
+
+    def _add(self, kind, members, sizes, literal, mark, number, entries, scored, name) -> None:
+        names = [f"{NAMES[kind]}{f' {name!r}' if name else ''}" + (f" {k}" if len(sizes) > 1 else "") for k in range(len(sizes))]
+        self._factors.append(Factors(kind, members, sizes, literal, mark, number, entries, scored, names))
+
+    def _first(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(np.concatenate(self._states or [np.zeros(0, int)]))]).astype(np.int64)
+
+    # -- answers ------------------------------------------------------------------------------------------------------
+
+    def describe(self) -> Description:
+        """What packing needs to know."""
+        states = np.concatenate(self._states or [np.zeros(0, int)]).astype(np.int64)
+        return Description(states, list(self._unary), list(self._factors))
+
+    def best(self, method: str = "auto", w: Any = None, families: dict[str, Family] | None = None, **search: Any) -> Answer:
+        """The best output.
+
+        Parameters
+        ----------
+        method : "auto", "ad3", "exact", "highs" or "lp"
+            auto: exact in forests, else AD3. ad3: AD3 in any case. exact: branch and bound where AD3 leaves a gap. highs: scipy's
+            mixed-integer solver. lp: its linear one; the value is that of the relaxation, and states may be fractions.
+        w, families : weights and where they are, if scores are learnt
+        search : see `partwise.structures.factor_graph.kernels.Search`
+
+        Raises ValueError, with the names of factors that cannot hold together, if hard factors allow nothing.
+        """
+        methods = ("auto", "ad3", "exact", "highs", "lp")
+        if method not in methods:
+            raise ValueError(f"The 'method' parameter must be one of {', '.join(methods)}. Got {method!r} instead.")
+        problem = graph_problem([self], families=families, **search)
+        if method in ("highs", "lp"):
+            answer = answer_by_highs(problem, 0, w, method == "highs")
+        else:
+            answer = find_best(problem, 0, w, method)
+        if answer.value == -np.inf:
+            refuse_infeasible(problem, 0, [name for g in self._factors for name in g.names])
+        return answer
+
+    def marginals(self, w: Any = None, families: dict[str, Family] | None = None, **search: Any) -> Beliefs:
+        """Probabilities of states under p(y) ~ exp(s(y)): exact in forests, else by belief propagation (see its `converged`)."""
+        problem = graph_problem([self], families=families, **search)
+        beliefs = find_marginals(problem, 0, w)
+        if beliefs.log_partition == -np.inf:
+            refuse_infeasible(problem, 0, [name for g in self._factors for name in g.names])
+        return beliefs
+
+
+def graph_problem(
+    graphs: Sequence[FactorGraph],
+    y: Sequence[Any] | None = None,
+    *,
+    families: dict[str, Family] | None = None,
+    costs: Sequence[Any] | None = None,
+    **search: Any,
+) -> GraphProblem:
+    """Pack graphs.
+
+    Parameters
+    ----------
+    graphs : list of FactorGraph
+    y : list of integer arrays, optional
+        The state of every variable of each graph, -1 where it is not known.
+    families : optional
+        Where the weights are, from `graph_families`; of these graphs by default.
+    costs : list of arrays, optional
+        Of each variable's being in the wrong state; 1 by default.
+    search : see `partwise.structures.factor_graph.kernels.Search`
+    """
+    try:
+        how = Search(**search)
+    except TypeError:
+        raise TypeError(
+            f"Unknown options {sorted(set(search) - set(Search._fields))}; there are {', '.join(Search._fields)}."
+        ) from None
+    check_search(how)
+    described = [g.describe() for g in graphs]
+    own = families_of(described)
+    families = own if families is None else families
+    for name, family in own.items():
+        if name not in families or families[name][1:] != family[1:]:
+            raise ValueError(f"weights={name!r}: {family[1:]} (features, weights of a feature) are not what the model has.")
+    ties: list[np.ndarray] = []
+    tie_at: dict[str, int] = {}
+    for graph in described:
+        for group in graph.factors:
+            s = group.scored
+            if s is not None and s.tie is not None and s.family not in tie_at:
+                tie_at[s.family] = sum(map(len, ties))
+                ties.append(s.tie)
+    gold = [np.full(len(d.states), -1, np.int32) for d in described]
+    if y is not None:
+        gold = check_states(y, described)
+    packed = [pack(d, families, t >= 0, tie_at) for d, t in zip(described, gold, strict=True)]
+    truth = np.concatenate(gold or [np.zeros(0, np.int32)]).astype(np.int32)
+    weight = np.ones(len(truth))
+    if costs is not None:
+        weight = np.concatenate([np.asarray(c, float).reshape(-1) for c in costs])
+        if weight.shape != truth.shape or not (np.isfinite(weight) & (weight >= 0)).all():
+            raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(truth)} variables.")
+    kind = PartialGraphProblem if y is not None and (truth < 0).any() else GraphProblem
+    problem = kind(
+        **join(packed),  # type: ignore[arg-type]
+        ties=np.concatenate(ties).astype(np.int64) if ties else np.zeros(0, np.int64),
+        gold=truth,
+        targets=np.maximum(truth, 0),
+        weight=weight,
+        status=np.zeros(len(packed), np.int8),
+        n_weights=max((f.start + f.n_weights for f in families.values()), default=0),
+        width=row_width(families),
+        search=how,
+    )
+    if y is not None:
+        check_truth(problem, [[name for g in d.factors for name in g.names] for d in described])
+    if kind is PartialGraphProblem:
+        targets = problem.targets.copy()
+        wrong = complete_all(problem, np.zeros(int(np.diff(problem.parts).max(initial=0))), targets)
+        if wrong >= 0:
+            raise ValueError(f"graph {wrong}: no output agrees with its known states and its hard factors.")
+        problem = problem._replace(targets=targets)
+    return problem
+
+
+def graph_families(graphs: Sequence[FactorGraph]) -> dict[str, Family]:
+    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``."""
+    return families_of([g.describe() for g in graphs])
+
+
+def check_search(how: Search) -> None:
+    """Raise unless the options make sense."""
+    for name in ("iterations", "nodes", "sweeps"):
+        value = getattr(how, name)
+        if not (isinstance(value, int | np.integer) and value >= 1):
+            raise ValueError(f"The {name!r} option must be an int in the range [1, inf). Got {value!r} instead.")
+    if not 0.0 <= how.damping < 1.0:
+        raise ValueError(f"The 'damping' option must be a float in the range [0, 1). Got {how.damping!r} instead.")
+
+
+def check_states(y: Sequence[Any], graphs: Sequence[Description]) -> list[np.ndarray]:
+    """The states as arrays; an error names the graph and the variable."""
+    if len(y) != len(graphs):
+        raise ValueError(f"There are {len(graphs)} graphs and states of {len(y)}.")
+    checked = []
+    for i, (states, graph) in enumerate(zip(y, graphs, strict=True)):
+        found = np.asarray(states).reshape(-1)
+        if found.shape != graph.states.shape:
+            raise ValueError(f"graph {i}: expected {len(graph.states)} states, got {len(found)}.")
+        most = np.where(graph.states == 1, 2, graph.states)
+        bad = np.flatnonzero(~((found >= -1) & (found < most)) | (found != np.floor(found)))
+        if len(bad):
+            v = bad[0]
+            raise ValueError(f"graph {i}, variable {v}: its state must be an int from 0 to {most[v] - 1}, or -1. Got {found[v]}.")
+        checked.append(found.astype(np.int32))
+    return checked
+
+
+def check_truth(problem: GraphProblem, names: list[list[str]]) -> None:
+    """Raise, naming graph and factor, if a hard factor forbids a training output."""
+    from partwise.structures.factor_graph.answers import first_violated
+
+    for i in range(len(names)):
+        gold = problem.gold[problem.variables[i] : problem.variables[i + 1]]
+        if (gold >= 0).all() and (f := first_violated(problem, i, gold)) >= 0:
+            raise ValueError(f"graph {i}: the states that it is to learn are against the factor {names[i][f]}.")
