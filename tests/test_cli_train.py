@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from column_cases import sentences, text
-from partwise import model_file
 from partwise.cli import progress
 from partwise.cli.app import app
+from partwise.tasks.common import model_file
 
 TRAIN = sentences(40)
 KEYS = {"task", "examples", "features", "epochs", "primal", "gap", "converged", "seconds"}

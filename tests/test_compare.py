@@ -1,4 +1,4 @@
-"""`partwise compare` and `partwise.comparison`: solvers side by side, judged by one piece of code."""
+"""`partwise compare` and `partwise.solvers.comparison`: solvers side by side, judged by one piece of code."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.cli.compare_data import recognise
-from partwise.comparison import Comparison, Point, Trace, able, compare
 from partwise.datasets import make_digit_words
 from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import make_task, solve
+from partwise.solvers.comparison import Comparison, Point, Trace, able, compare
 from partwise.structures import chain_problem, multiclass_problem
 
 

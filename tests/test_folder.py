@@ -14,9 +14,9 @@ from partwise.estimators.rna_data import read_sequences, read_structure
 from partwise.experiments.do_table_3 import Cell, split
 from partwise.fold_pictures import as_svg, draw
 from partwise.metrics import base_pair_scores
-from partwise.model_file import ModelFileError, load
 from partwise.solvers import solve
 from partwise.structures.folding.kernels import folding_problem
+from partwise.tasks.common.model_file import ModelFileError, load
 
 
 @pytest.fixture(autouse=True)

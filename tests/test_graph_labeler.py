@@ -14,7 +14,7 @@ from partwise.engine.compilation import interpret
 from partwise.estimators import GraphLabeler
 from partwise.estimators.graph_data import chow_liu, grid, read_data
 from partwise.metrics import node_scores
-from partwise.model_file import ModelFileError, load
+from partwise.tasks.common.model_file import ModelFileError, load
 
 
 @pytest.fixture(autouse=True)

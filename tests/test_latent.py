@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from partwise import Classifier, SequenceLabeler, model_file
+from partwise import Classifier, SequenceLabeler
 from partwise.engine.compilation import interpret
 from partwise.estimators.tagger import Tagger
 from partwise.inspection import explain, find_features, summary, top_features, transitions
@@ -16,6 +16,7 @@ from partwise.solvers import CCCP, solve
 from partwise.solvers.sdm import SDM
 from partwise.structures import ChainProblem, MulticlassProblem, PartialChainProblem, chain_problem, multiclass_problem
 from partwise.structures.common.hidden import States, small_weights
+from partwise.tasks.common import model_file
 from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 

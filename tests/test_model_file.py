@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 
 import partwise
-from partwise import Classifier, Family, ModelFileError, SequenceLabeler, model_file
+from partwise import Classifier, Family, ModelFileError, SequenceLabeler
 from partwise.solvers import SOLVERS
+from partwise.tasks.common import model_file
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(30, 3)), np.repeat(["a", "b", "c"], 10)

@@ -13,10 +13,10 @@ from partwise.crfsuite import CRF
 from partwise.estimators.tagger import Tagger
 from partwise.losses.penalty import penalty
 from partwise.losses.records import get_loss
-from partwise.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
 from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
+from partwise.tasks.common.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 
@@ -174,7 +174,7 @@ def test_without_zeros_and_back(n):
     ],
 )
 def test_spoilt_sparse_weights_are_noticed(sparse_model, spoil):
-    from partwise.model_file import FORMAT, read_tensors
+    from partwise.tasks.common.model_file import FORMAT, read_tensors
 
     model, path, _ = sparse_model
     model.save(path)

@@ -16,8 +16,8 @@ from partwise.estimators.tagger import Tagger
 from partwise.features.given_labels import number_labels
 from partwise.losses.records import LOSSES
 from partwise.metrics import span_f1
-from partwise.model_file import load
 from partwise.solvers import SOLVERS
+from partwise.tasks.common.model_file import load
 from partwise.text.columns import ColumnFile, read_columns
 from partwise.text.template_encoder import TemplateEncoder
 

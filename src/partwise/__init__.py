@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
-    from partwise.comparison import compare
     from partwise.engine.compilation import cache_stats, interpret
     from partwise.estimators import (
         Aligner,
@@ -30,15 +29,16 @@ if TYPE_CHECKING:
         SequenceLabeler,
     )
     from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
-    from partwise.model_file import ModelFileError, load
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
+    from partwise.solvers.comparison import compare
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
     from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
+    from partwise.tasks.common.model_file import ModelFileError, load
     from partwise.text.columns import ColumnFile, Columns, read_columns
     from partwise.text.template_encoder import TemplateEncoder
 
 _HOME = {
-    "compare": "comparison",
+    "compare": "solvers.comparison",
     "Aligner": "estimators",
     "Classifier": "estimators",
     "ConstituencyParser": "estimators",
@@ -71,8 +71,8 @@ _HOME = {
     "MulticlassProblem": "structures",
     "chain_problem": "structures",
     "multiclass_problem": "structures",
-    "ModelFileError": "model_file",
-    "load": "model_file",
+    "ModelFileError": "tasks.common.model_file",
+    "load": "tasks.common.model_file",
     "cache_stats": "engine.compilation",
     "interpret": "engine.compilation",
 }

@@ -136,7 +136,7 @@ def as_text(matrix: Any, letters: list[str]) -> str:
 
 def draw(path: Path, matrix: Any, letters: list[str]) -> None:
     """The substitution matrix as a heat map."""
-    from partwise.cli.inspect_pictures import heat_map, new_figure, save
+    from partwise.tasks.common.plots import heat_map, new_figure, save
 
     side = min(max(1.5 + 0.38 * len(letters), 4.0), 24.0)
     figure = new_figure(side + 1.0, side)

@@ -148,7 +148,7 @@ def rule_weights(parser: Any) -> dict[str, float]:
 
 def draw_rules(ordered: list[tuple[str, float]], top: int, path: Path) -> None:
     """Bars for the rules of highest and lowest weight."""
-    from partwise.cli.inspect_pictures import new_figure, save
+    from partwise.tasks.common.plots import new_figure, save
 
     shown = ordered if len(ordered) <= 2 * top else [*ordered[:top], *ordered[-top:]]
     figure = new_figure(8.0, 1.0 + 0.25 * len(shown))

@@ -67,7 +67,7 @@ def compare(
         check_writable(out / "compare.json")
     contest = load(data, test, first, seed, templates, label_column)
     report(contest.about)
-    from partwise.comparison import compare as race
+    from partwise.solvers.comparison import compare as race
 
     found = race(
         contest.problem,
@@ -104,8 +104,8 @@ def compare(
 
 def as_markdown(found: Any, about: str) -> str:
     """The table, the quickest first, and what its columns are."""
-    from partwise.comparison import LEVELS
     from partwise.experiments.experiment import Table
+    from partwise.solvers.comparison import LEVELS
 
     scores = found.score_names()
     levels = [f"to {level:g}" for level in LEVELS]

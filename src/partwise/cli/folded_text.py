@@ -55,9 +55,9 @@ def as_png(folder: Any, data: Any) -> bytes:
     """The same, as PNG."""
     import io
 
-    from partwise.cli.inspect_pictures import new_figure
     from partwise.datasets.rna import read_dot_bracket
     from partwise.fold_pictures import draw, reach_of
+    from partwise.tasks.common.plots import new_figure
 
     if len(data) > MOST_DRAWN:
         raise Refusal(f"--format png draws at most {MOST_DRAWN} structures. Got {len(data):,}; take svg.")
@@ -175,8 +175,8 @@ def stack_table(folder: Any) -> list[str]:
 
 def draw_stacks(folder: Any, path: Path) -> None:
     """Stacking energies as a heat map, red for likely, and what lengths of loops cost."""
-    from partwise.cli.inspect_pictures import heat_map, new_figure, save
     from partwise.structures.folding.loops import BULGE, HAIRPIN, INTERNAL, LONGEST, SHORTEST, tying
+    from partwise.tasks.common.plots import heat_map, new_figure, save
 
     entries = tying().entries(folder.weights_)
     figure = new_figure(11.0, 4.6)

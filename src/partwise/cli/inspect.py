@@ -86,7 +86,7 @@ def inspect(
         shown["why"] = inspection.explain(tagger, columns, sentence or 0, token or 0, rival)
         shown["words"] = [" ".join(cells) for cells in columns[shown["why"].sentence]]
     if picture is not None:
-        from partwise.cli.inspect_pictures import draw_transitions
+        from partwise.tasks.common.plots import draw_transitions
 
         draw_transitions(picture, shown["transitions"])
         shown["picture"] = str(picture)

@@ -179,7 +179,7 @@ def draw_pairs(labeler: Any, names: list[str], path: Path) -> None:
     """A heat map for each feature of edges."""
     import numpy as np
 
-    from partwise.cli.inspect_pictures import heat_map, new_figure, save
+    from partwise.tasks.common.plots import heat_map, new_figure, save
 
     tables, titles = labeler.pairwise_, labeler.edge_names_
     if not len(tables):

@@ -96,7 +96,7 @@ def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
         raise Refusal(str(error)) from None
     text = parser_inspection.as_text(about, found)
     if arcs is not None and picture is not None:
-        from partwise.cli.inspect_pictures import draw_attachments
+        from partwise.tasks.common.plots import draw_attachments
 
         draw_attachments(picture, arcs)
     if found is not None:

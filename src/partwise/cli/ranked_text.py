@@ -121,7 +121,7 @@ def look(ranker: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
 
 def draw_weights(weights: Any, path: Path) -> None:
     """A bar for each feature."""
-    from partwise.cli.inspect_pictures import new_figure, save
+    from partwise.tasks.common.plots import new_figure, save
 
     figure = new_figure(9.0, 3.6)
     axes = figure.subplots()

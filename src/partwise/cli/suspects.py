@@ -14,7 +14,7 @@ from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, 
 from partwise.cli.options import FILES, LABELS, LEARNING, OUTPUT, option
 
 if TYPE_CHECKING:
-    from partwise.estimators.suspects import Judged
+    from partwise.tasks.common.suspects import Judged
     from partwise.text.columns import Columns
 
 SHOWN = 20  # rows of the table, unless told otherwise
@@ -237,7 +237,7 @@ def token_rows(columns: Columns, judged: Judged) -> list[Row]:
     """Tokens that are refused, largest margin first."""
     import numpy as np
 
-    from partwise.estimators.suspects import in_order
+    from partwise.tasks.common.suspects import in_order
 
     found, lines = judged.found, line_numbers(columns)
     rows: list[Row] = []

@@ -53,7 +53,7 @@ def kind_for(model: Path | str) -> Kind | None:
 
 def load(path: Path, jobs: int = 1) -> Any:
     """The model, without importing scikit-learn where that can be."""
-    from partwise import model_file
+    from partwise.tasks.common import model_file
 
     model = model_file.load(path, plain=True)
     model.n_jobs = jobs

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from partwise.crfsuite.settings import make_labeler
 from partwise.crfsuite.training_log import TrainingLog
 from partwise.estimators import SequenceLabeler
-from partwise.model_file import ModelFileError
+from partwise.tasks.common.model_file import ModelFileError
 
 CRFSUITE_MAGIC = b"lCRF"
 

@@ -31,9 +31,9 @@ from typing import Any, NamedTuple
 
 from partwise.crfsuite.training_log import Rule, TrainingLog
 from partwise.estimators import SequenceLabeler
-from partwise.estimators.base import _is_count, _is_real
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
+from partwise.tasks.common.base import _is_count, _is_real
 
 UNLIMITED = 2**31 - 1
 NO_SLACK = 1e10  # a C that no step of PA reaches

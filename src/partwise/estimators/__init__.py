@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.estimators.aligner import Aligner
-    from partwise.estimators.classifier import Classifier
     from partwise.estimators.constituency import ConstituencyParser
     from partwise.estimators.dependency import DependencyParser
     from partwise.estimators.graphs import GraphLabeler
     from partwise.estimators.ranker import Ranker
     from partwise.estimators.rna import RnaFolder
     from partwise.estimators.sequence import SequenceLabeler
+    from partwise.tasks.classification.estimator import Classifier
 
 __all__ = [
     "Aligner",

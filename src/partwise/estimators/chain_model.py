@@ -9,14 +9,14 @@ import numpy as np
 
 from partwise import kernels
 from partwise.estimators import sequences
-from partwise.estimators.base import Structured
 from partwise.estimators.constraints import check_gold, forbidden_transitions
-from partwise.estimators.labels import class_weights, cost_matrix, shown
 from partwise.estimators.sequences import Tokens
 from partwise.features.given_labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain.kernels import chain_blocks
 from partwise.structures.common.hidden import States
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.label_arrays import class_weights, cost_matrix, shown
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 

@@ -15,9 +15,7 @@ import numpy as np
 from partwise import passes
 from partwise.datasets.brackets import Brackets, Constituent
 from partwise.engine.memory import require_memory
-from partwise.estimators.base import Structured, _is_count, _is_real, _one_of
 from partwise.estimators.constituent_data import Constituents, read_constituents
-from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.features.span_rows import SPANS, span_rows
 from partwise.losses.records import get_loss
@@ -31,6 +29,8 @@ from partwise.structures.constituency.kernels import (
     kbest_bytes,
     memory_needed,
 )
+from partwise.tasks.common.base import Structured, _is_count, _is_real, _one_of
+from partwise.tasks.common.label_arrays import check_k, example_weights
 
 LEAST = 1e-6  # probabilities below are not listed
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.estimators.labels import shown
 from partwise.features.given_labels import numbering
+from partwise.tasks.common.label_arrays import shown
 from partwise.text.chunk_schemes import OUTSIDE, SCHEMES, may_follow, split_label
 
 Transition = tuple[int | None, int | None]

@@ -10,10 +10,10 @@ from partwise import kernels, passes
 from partwise.estimators import sequences
 from partwise.estimators.chain_model import ChainModel
 from partwise.estimators.kbest_labels import distinct_kbest
-from partwise.estimators.labels import check_k, example_weights
-from partwise.estimators.suspects import SequenceSuspects
 from partwise.losses.records import Family
 from partwise.objective import best_outputs, completions, losses_at
+from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.common.suspects import SequenceSuspects
 
 
 class Decoder(SequenceSuspects, ChainModel):

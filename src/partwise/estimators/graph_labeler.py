@@ -16,11 +16,11 @@ import numpy as np
 from partwise import passes
 from partwise.estimators.graph_data import MULTILABEL, Graphs, read_data
 from partwise.estimators.graph_model import GraphModel
-from partwise.estimators.labels import check_k, example_weights
 from partwise.metrics.nodes import NodeScores, node_scores_coded
 from partwise.objective import best_outputs, in_threads
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.kernels import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
+from partwise.tasks.common.label_arrays import check_k, example_weights
 
 
 class Certificates(NamedTuple):

@@ -20,8 +20,6 @@ from partwise import passes
 from partwise.datasets.alignments import AlignedPairs
 from partwise.engine.compilation import entry
 from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
-from partwise.estimators.base import Structured, _is_bool, _is_real, _one_of
-from partwise.estimators.labels import check_k, example_weights
 from partwise.metrics.alignment import AlignmentScores, alignment_scores, recalls
 from partwise.objective import best_outputs, in_threads
 from partwise.structures.alignment.best import best_path
@@ -36,6 +34,8 @@ from partwise.structures.alignment.pair_tables import (
     read_template,
 )
 from partwise.structures.alignment.problem import BYTES, check_memory
+from partwise.tasks.common.base import Structured, _is_bool, _is_real, _one_of
+from partwise.tasks.common.label_arrays import check_k, example_weights
 
 LEAST = 0.01
 PROTEIN_LETTERS = set(AMINO_ACIDS + "BJOUXZ*")

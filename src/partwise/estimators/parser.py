@@ -22,8 +22,6 @@ import numpy as np
 from partwise import passes
 from partwise.datasets.treebanks import Treebank
 from partwise.estimators import pruning
-from partwise.estimators.base import Structured, _is_bool, _is_count
-from partwise.estimators.labels import check_k, example_weights
 from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows
@@ -36,6 +34,8 @@ from partwise.structures.dependency.kernels import TreeProblem, is_projective, t
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.kernels import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
+from partwise.tasks.common.base import Structured, _is_bool, _is_count
+from partwise.tasks.common.label_arrays import check_k, example_weights
 
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
 

@@ -16,11 +16,9 @@ from typing import Any, cast
 import numpy as np
 
 from partwise.estimators import held_out, sequences
-from partwise.estimators.base import _is_bool, _is_count
 from partwise.estimators.chain_model import Encoder
 from partwise.estimators.decoder import Decoder
 from partwise.estimators.held_out import METRICS, HeldOut
-from partwise.estimators.labels import example_weights, shown
 from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
 from partwise.solvers import get_solver, with_average
@@ -28,6 +26,8 @@ from partwise.solvers.base import Task
 from partwise.solvers.streamed import Streamed
 from partwise.structures.chain.kernels import take
 from partwise.structures.common.hidden import States
+from partwise.tasks.common.base import _is_bool, _is_count
+from partwise.tasks.common.label_arrays import example_weights, shown
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 

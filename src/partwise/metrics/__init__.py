@@ -27,7 +27,6 @@ from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_p
 from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
-from partwise.metrics.ranking import average_precision, precision_at, recall_at
 from partwise.metrics.reporting import Report, report, report_coded
 from partwise.metrics.resampling import Comparison, Interval, bootstrap_intervals, compare
 from partwise.metrics.retrieval import mean_average_precision, ndcg, ndcg_by_query
@@ -41,6 +40,7 @@ from partwise.metrics.scorers import (
 )
 from partwise.metrics.spanwise import SpanScores, span_f1, span_scores, span_scores_coded, spans
 from partwise.metrics.tokenwise import sequence_accuracy, token_accuracy
+from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
 
 __all__ = [
     "AlignmentScores",

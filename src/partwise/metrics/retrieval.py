@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.metrics.ranking import average_precision
+from partwise.tasks.common.error_ranking import average_precision
 
 
 def ndcg_by_query(relevance: Any, scores: Any, groups: Any = None, k: int | None = 10) -> np.ndarray:

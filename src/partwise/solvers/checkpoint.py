@@ -47,7 +47,7 @@ class Checkpoint:
 
     def load(self, solver: Solver, task: Task) -> SolveResult | None:
         """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
-        from partwise.model_file import read_tensors
+        from partwise.tasks.common.model_file import read_tensors
 
         self.fingerprint = fingerprint(solver, task)
         if not os.path.exists(self.path):
@@ -64,7 +64,7 @@ class Checkpoint:
 
     def save(self, record: Record) -> None:
         """A callback: write the file if it is time."""
-        from partwise.model_file import write_tensors
+        from partwise.tasks.common.model_file import write_tensors
 
         now = time.monotonic()
         if self.every and now - self.last < max(self.every, 20 * self.cost):

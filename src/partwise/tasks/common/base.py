@@ -365,8 +365,8 @@ class Structured:
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the model to one file, atomically (see `partwise.model_file`). No pickle."""
-        from partwise import model_file
+        """Write the model to one file, atomically (see `partwise.tasks.common.model_file`). No pickle."""
+        from partwise.tasks.common import model_file
 
         self._require_fitted()
         model_file.save(self, path)
@@ -374,7 +374,7 @@ class Structured:
     @classmethod
     def load(cls, path: Any) -> Any:
         """Read a model written by `save`. Never executes code from the file."""
-        from partwise import model_file
+        from partwise.tasks.common import model_file
 
         estimator = model_file.load(path)
         if not isinstance(estimator, cls):

@@ -12,11 +12,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
-from partwise.estimators.base import Structured, _is_bool, _is_count, _is_real
-from partwise.estimators.class_model import ClassModel, is_partial
-from partwise.estimators.labels import check_k, example_weights, shown
-from partwise.estimators.suspects import ClassSuspects
 from partwise.losses.records import get_loss
+from partwise.tasks.classification.model import ClassModel, is_partial
+from partwise.tasks.common.base import Structured, _is_bool, _is_count, _is_real
+from partwise.tasks.common.label_arrays import check_k, example_weights, shown
+from partwise.tasks.common.suspects import ClassSuspects
 
 
 def _has_probabilities(self: Classifier) -> bool:

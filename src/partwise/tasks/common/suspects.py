@@ -240,7 +240,7 @@ class ClassSuspects:
     """`suspects` and `suspicion` of classifiers."""
 
     def suspects(self, X, y, *, threshold=None, top=None, cv=None) -> list[Suspect]:
-        """Examples whose label the model refuses to believe, largest margin first (see `partwise.estimators.suspects`).
+        """Examples whose label the model refuses to believe, largest margin first (see `partwise.tasks.common.suspects`).
 
         Parameters
         ----------
@@ -295,7 +295,7 @@ class SequenceSuspects:
     """`suspects` and `suspicion` of models of sequences."""
 
     def suspects(self, X, y=None, *, lengths=None, threshold=None, top=None, cv=None) -> list[Suspect]:
-        """Sequences whose labels the model refuses to believe, largest margin first (see `partwise.estimators.suspects`).
+        """Sequences whose labels the model refuses to believe, largest margin first (see `partwise.tasks.common.suspects`).
 
         Parameters
         ----------

@@ -13,11 +13,11 @@ import scipy.sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from partwise.estimators.base import Structured
-from partwise.estimators.labels import class_weights, cost_matrix, encode_labels, example_weights, shown
 from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.structures import MulticlassProblem, multiclass_problem
 from partwise.structures.common.hidden import States
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.label_arrays import class_weights, cost_matrix, encode_labels, example_weights, shown
 
 
 class Truth:

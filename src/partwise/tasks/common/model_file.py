@@ -43,7 +43,7 @@ LOSS_TAGS: dict[str, Any] = {
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
     "Aligner": ("partwise.estimators.aligner.Aligner", "partwise.estimators.pair_aligner.PairAligner"),
-    "Classifier": ("partwise.estimators.classifier.Classifier",),
+    "Classifier": ("partwise.tasks.classification.estimator.Classifier",),
     "ConstituencyParser": (
         "partwise.estimators.constituency.ConstituencyParser",
         "partwise.estimators.constituents.BracketParser",
