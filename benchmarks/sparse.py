@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.corpora import data_folder, load_conll2000, load_ocr
-from partwise.estimators.tagger import Tagger
 from partwise.metrics import report_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.structures import chain_problem
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.columns import Columns, read_columns
 
 PENALTIES = {"L2": (0.0, (0.5, 1.0, 2.0)), "L1": (1.0, (1.0, 2.0, 5.0))}  # l1_ratio, and C to choose from

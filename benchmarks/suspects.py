@@ -73,7 +73,7 @@ def take(columns: Columns, labels: GivenLabels, which: np.ndarray) -> tuple[Colu
 
 def crf_probabilities(columns: Columns, labels: GivenLabels) -> tuple[np.ndarray, np.ndarray]:
     """Marginals (tokens, labels) and log-likelihoods (sentences,), each of a CRF that has not seen the sentence."""
-    from partwise.estimators.tagger import Tagger
+    from partwise.tasks.tagging.estimator import Tagger
 
     p, likelihood = np.zeros((columns.n_tokens, len(labels.distinct))), np.zeros(columns.n_sentences)
     for train, held in folds(columns.n_sentences):
@@ -109,7 +109,7 @@ def chunking(how: str, fraction: float, short: bool) -> list[Row]:
     """CoNLL-2000 with planted errors."""
     from cleanlab.filter import find_label_issues
 
-    from partwise.estimators.tagger import Tagger
+    from partwise.tasks.tagging.estimator import Tagger
 
     columns = read_columns(data_folder("conll2000/train.txt.gz"))
     columns = columns.take(np.arange(2000)) if short else columns

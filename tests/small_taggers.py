@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from partwise.estimators.tagger import Tagger
 from partwise.features.given_labels import GivenLabels
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.chunk_schemes import convert_coded
 from partwise.text.columns import read_columns
 

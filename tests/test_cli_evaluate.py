@@ -6,8 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partwise.cli.app import app
-from partwise.estimators.tagger import Tagger
 from partwise.metrics import compare, report, sequence_counts
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.chunk_schemes import convert
 from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partwise import Classifier, SequenceLabeler
-from partwise.cli import labelled_text
 from partwise.cli.app import app
+from partwise.tasks.tagging import files as labelled_text
 from partwise.text.columns import read_columns
 from small_taggers import TEST, TRAIN, tagger
 

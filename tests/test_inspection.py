@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from conftest import without_matplotlib
 from partwise import SequenceLabeler
 from partwise.cli.app import app
-from partwise.inspection import explain, find_features, summary, top_features, transitions
+from partwise.tasks.tagging.inspection import explain, find_features, summary, top_features, transitions
 from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger
 

@@ -8,8 +8,6 @@ import pytest
 
 from partwise import Classifier, SequenceLabeler
 from partwise.engine.compilation import interpret
-from partwise.estimators.tagger import Tagger
-from partwise.inspection import explain, find_features, summary, top_features, transitions
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, solve
@@ -17,6 +15,8 @@ from partwise.solvers.sdm import SDM
 from partwise.structures import ChainProblem, MulticlassProblem, PartialChainProblem, chain_problem, multiclass_problem
 from partwise.structures.common.hidden import States, small_weights
 from partwise.tasks.common import model_file
+from partwise.tasks.tagging.estimator import Tagger
+from partwise.tasks.tagging.inspection import explain, find_features, summary, top_features, transitions
 from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 

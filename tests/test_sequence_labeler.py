@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from partwise import SequenceLabeler, chain_problem, kernels, solve
-from partwise.estimators.constraints import forbidden_transitions
 from partwise.features.given_labels import label_array
+from partwise.tasks.tagging.constraints import forbidden_transitions
 
 
 def sentences(n=40, seed=0):

@@ -8,7 +8,6 @@ import scipy.optimize
 
 import partwise
 from partwise import Classifier, SequenceLabeler, kernels
-from partwise.estimators.tagger import Tagger
 from partwise.losses.penalty import penalty
 from partwise.losses.records import Family, get_loss
 from partwise.objective import losses_at, objective
@@ -18,6 +17,7 @@ from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
 from partwise.structures import chain_problem, multiclass_problem
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 

@@ -10,13 +10,13 @@ from typer.testing import CliRunner
 import partwise
 from partwise import Classifier
 from partwise.crfsuite import CRF
-from partwise.estimators.tagger import Tagger
 from partwise.losses.penalty import penalty
 from partwise.losses.records import get_loss
 from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
 from partwise.tasks.common.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 

@@ -14,9 +14,9 @@ from oracle_cases import chain_cases, multiclass_cases
 from partwise import kernels
 from partwise.datasets import make_sentences, make_tagged_sequences, plant_errors
 from partwise.engine.compilation import entry, interpret
-from partwise.estimators.tagger import Tagger
 from partwise.metrics import average_precision, precision_at, recall_at
 from partwise.tasks.common.suspects import doubts
+from partwise.tasks.tagging.estimator import Tagger
 
 
 @entry

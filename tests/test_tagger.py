@@ -12,12 +12,12 @@ from sklearn.model_selection import cross_val_score
 import partwise
 from column_cases import sentences, text
 from partwise import SequenceLabeler
-from partwise.estimators.tagger import Tagger
 from partwise.features.given_labels import number_labels
 from partwise.losses.records import LOSSES
 from partwise.metrics import span_f1
 from partwise.solvers import SOLVERS
 from partwise.tasks.common.model_file import load
+from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.columns import ColumnFile, read_columns
 from partwise.text.template_encoder import TemplateEncoder
 
@@ -125,8 +125,8 @@ def test_scikit_learn_sees_an_estimator():
 
 def test_the_command_line_does_without_scikit_learn():
     code = (
-        "import sys\nfrom partwise.estimators.tagger import Tagger\nfrom partwise.text.columns import read_columns\n"
-        "import partwise.cli.app, partwise.cli.training_data, partwise.metrics\n"
+        "import sys\nfrom partwise.tasks.tagging.estimator import Tagger\nfrom partwise.text.columns import read_columns\n"
+        "import partwise.cli.app, partwise.tasks.tagging.training_data, partwise.metrics\n"
         "Tagger(solver='dca', max_epochs=1).fit(read_columns(b'a N x\\nb V y\\n'))\n"
         "print([m for m in ('sklearn', 'scipy.stats', 'scipy.sparse', 'matplotlib') if m in sys.modules])"
     )
@@ -204,7 +204,7 @@ def test_what_early_stopping_judges_by(metric):
 
 
 def test_a_large_model_is_announced(monkeypatch):
-    monkeypatch.setattr("partwise.estimators.chain_model.LARGE", 1000)
+    monkeypatch.setattr("partwise.tasks.tagging.model.LARGE", 1000)
     with pytest.warns(UserWarning, match=r"features and 5 labels make 0.0 GB of weights.*min_count, hash_bits"):
         tagger(max_epochs=1).fit(COLUMNS)
 

@@ -17,7 +17,7 @@ from partwise.cli.train_fold import train as _fold  # noqa: F401 - registers its
 from partwise.cli.train_graph import train as _graph  # noqa: F401 - registers its verb
 from partwise.cli.train_parse import train as _parse  # noqa: F401 - registers its verb
 from partwise.cli.train_rank import train as _rank  # noqa: F401 - registers its verb
-from partwise.cli.train_tag import train
+from partwise.tasks.tagging.command import train
 
 app = typer.Typer(
     name="partwise",

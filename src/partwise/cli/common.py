@@ -133,8 +133,8 @@ def load_tagger(path: Path, any_tokens: bool = False) -> Any:
 
     `any_tokens`: also one whose tokens are not lines of column files; it can be looked at.
     """
-    from partwise.estimators.tagger import Tagger
     from partwise.tasks.common import model_file
+    from partwise.tasks.tagging.estimator import Tagger
 
     model = model_file.load(path, plain=True)
     if not isinstance(model, Tagger):

@@ -49,7 +49,7 @@ def from_file(path: str, test: str | None, first: int | None, seed: int, templat
             return classes(x[:first], y[:first], held_x, held_y, f"{path}, judged by {test}")
         train, held = divide(x.shape[0], first, seed)
         return classes(x[train], y[train], x[held], y[held], f"{path}, a fifth of it held out")
-    from partwise.cli.training_data import Source
+    from partwise.tasks.tagging.training_data import Source
 
     source = Source(None, "utf-8", None, label_column, None, None, None, 2000)
     data = source.read(path)

@@ -134,7 +134,7 @@ def column_labels(columns: Columns, column: int | None, option_name: str) -> Lab
 
 def model_labels(columns: Columns, tagger: Any, scheme: str | None, jobs: int) -> Labelled:
     """Those that a model gives."""
-    from partwise.cli.answers import Answers
+    from partwise.tasks.tagging.answers import Answers
 
     tagger.n_jobs = jobs
     return Labelled(*Answers(tagger, scheme).predict(columns))

@@ -1,4 +1,4 @@
-"""``partwise inspect``: what a model has learnt, and why a token got its label. The work is done by `partwise.inspection`."""
+"""``partwise inspect``: what a model has learnt, and why a token got its label. The work is done by `partwise.tasks.tagging.inspection`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from partwise.cli.common import Refusal, check_writable, in_words, load_tagger, 
 from partwise.cli.options import option
 
 if TYPE_CHECKING:
-    from partwise.inspection import Explanation, FoundFeature, TopFeatures, Transitions
+    from partwise.tasks.tagging.inspection import Explanation, FoundFeature, TopFeatures, Transitions
     from partwise.text.columns import Columns
 
 WEIGHTS, WHY = "Weights", "Why a token got its label"
@@ -68,7 +68,7 @@ def inspect(
         tasks.inspect_model(kind, model, top, picture, as_json)
         return
 
-    from partwise import inspection
+    from partwise.tasks.tagging import inspection
 
     tagger = load_tagger(model, any_tokens=explain_file is None)
     shown: dict[str, Any] = {}

@@ -1,6 +1,6 @@
 """``partwise predict``: the text as it was, with one more column.
 
-What is appended, and how, is said in `partwise.cli.labelled_text`.
+What is appended, and how, is said in `partwise.tasks.tagging.files`.
 Text is read, labelled and written part by part, so memory does not grow with the file.
 """
 
@@ -86,8 +86,8 @@ def predict(
     if form not in (None, "columns", "jsonl"):
         raise Refusal(f"--format {form}: a model of sequences writes columns or jsonl.")
 
-    from partwise.cli import labelled_text
-    from partwise.cli.answers import Answers
+    from partwise.tasks.tagging import files as labelled_text
+    from partwise.tasks.tagging.answers import Answers
 
     tagger = load_tagger(model)
     tagger.n_jobs = jobs

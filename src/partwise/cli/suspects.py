@@ -128,8 +128,8 @@ def suspects(
 def learner(path, separator, encoding, comment, label_column, unknown, loss, c, seed) -> tuple[Any, Columns, Any]:
     """A tagger that is not trained yet, and the file to train it on."""
     from partwise.cli.train import Settings
-    from partwise.cli.training_data import Source
-    from partwise.estimators.tagger import Tagger
+    from partwise.tasks.tagging.estimator import Tagger
+    from partwise.tasks.tagging.training_data import Source
 
     settings = Settings(loss, c, "auto", None, 1e-3, None, None, seed, "float32", 1)
     source = Source(separator, encoding, comment, label_column, unknown, None, None, 2000)
@@ -148,7 +148,7 @@ def label_column_of(tagger: Any, columns: Columns, wanted: int | None) -> int:
 
 def in_scheme_of(tagger: Any, columns: Columns, column: int, unknown: str | None) -> Any:
     """The labels of a column, in the scheme that the model labels in."""
-    from partwise.cli.answers import Answers
+    from partwise.tasks.tagging.answers import Answers
 
     if tagger.given_scheme_ is None:
         return columns.labels(column, unknown)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from partwise.estimators.graphs import GraphLabeler
     from partwise.estimators.ranker import Ranker
     from partwise.estimators.rna import RnaFolder
-    from partwise.estimators.sequence import SequenceLabeler
     from partwise.tasks.classification.estimator import Classifier
+    from partwise.tasks.tagging.face import SequenceLabeler
 
 __all__ = [
     "Aligner",

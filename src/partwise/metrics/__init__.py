@@ -25,12 +25,14 @@ from partwise.metrics.alignment import AlignmentScores, alignment_scores
 from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_pair_scores
 from partwise.metrics.brackets import BracketScores, bracket_scores
-from partwise.metrics.counting import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
-from partwise.metrics.reporting import Report, report, report_coded
-from partwise.metrics.resampling import Comparison, Interval, bootstrap_intervals, compare
 from partwise.metrics.retrieval import mean_average_precision, ndcg, ndcg_by_query
-from partwise.metrics.scorers import (
+from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
+from partwise.tasks.tagging.accuracy import sequence_accuracy, token_accuracy
+from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded
+from partwise.tasks.tagging.report import Report, report, report_coded
+from partwise.tasks.tagging.resampling import Comparison, Interval, bootstrap_intervals, compare
+from partwise.tasks.tagging.scorers import (
     Scorer,
     sequence_accuracy_scorer,
     span_f1_scorer,
@@ -38,9 +40,7 @@ from partwise.metrics.scorers import (
     span_recall_scorer,
     token_accuracy_scorer,
 )
-from partwise.metrics.spanwise import SpanScores, span_f1, span_scores, span_scores_coded, spans
-from partwise.metrics.tokenwise import sequence_accuracy, token_accuracy
-from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
+from partwise.tasks.tagging.scores import SpanScores, span_f1, span_scores, span_scores_coded, spans
 
 __all__ = [
     "AlignmentScores",

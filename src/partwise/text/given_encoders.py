@@ -2,7 +2,7 @@
 
 With `TemplateEncoder` they share one interface, which is all that a model knows of where its features come from: ``kind``,
 ``n_features``, ``fit_transform`` (learn, from nothing), ``extend`` (learn more), ``transform``, ``feature_name``, ``to_state``.
-They are given `Tokens` (see `partwise.estimators.sequences`), which know where a token is, for messages.
+They are given `Tokens` (see `partwise.tasks.tagging.data`), which know where a token is, for messages.
 """
 
 from __future__ import annotations

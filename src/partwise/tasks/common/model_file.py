@@ -52,7 +52,7 @@ ESTIMATORS = {
     "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
     "Ranker": ("partwise.estimators.ranker.Ranker", "partwise.estimators.query_ranker.QueryRanker"),
     "RnaFolder": ("partwise.estimators.rna.RnaFolder", "partwise.estimators.folder.Folder"),
-    "SequenceLabeler": ("partwise.estimators.sequence.SequenceLabeler", "partwise.estimators.tagger.Tagger"),
+    "SequenceLabeler": ("partwise.tasks.tagging.face.SequenceLabeler", "partwise.tasks.tagging.estimator.Tagger"),
 }
 NOT_SAVED = ("callbacks",)  # code
 

@@ -42,10 +42,10 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.estimators import sequences
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
 from partwise.objective import chunks, in_threads
+from partwise.tasks.tagging import data as sequences
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from partwise.cli.common import Refusal, read_file, separator_of
-from partwise.estimators.chain_model import default_templates
 from partwise.features.given_labels import GivenLabels
+from partwise.tasks.tagging.model import default_templates
 from partwise.text.chunk_schemes import SCHEMES, convert_coded, recognise, recognise_coded
 from partwise.text.columns import ColumnFile, Columns
 from partwise.text.templates import SETS

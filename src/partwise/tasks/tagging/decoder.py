@@ -7,13 +7,13 @@ from typing import cast
 import numpy as np
 
 from partwise import kernels, passes
-from partwise.estimators import sequences
-from partwise.estimators.chain_model import ChainModel
-from partwise.estimators.kbest_labels import distinct_kbest
 from partwise.losses.records import Family
 from partwise.objective import best_outputs, completions, losses_at
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.suspects import SequenceSuspects
+from partwise.tasks.tagging import data as sequences
+from partwise.tasks.tagging.kbest import distinct_kbest
+from partwise.tasks.tagging.model import ChainModel
 
 
 class Decoder(SequenceSuspects, ChainModel):
@@ -94,7 +94,7 @@ class Decoder(SequenceSuspects, ChainModel):
         """For each sequence a list of at most k pairs (labels, score), best first.
 
         With ``hidden > 1`` the score of a labelling is that of its best states, and finding k takes k * length calls of the
-        oracle (see `partwise.estimators.kbest_labels`).
+        oracle (see `partwise.tasks.tagging.kbest`).
         """
         check_k(k)
         tokens, problem = self._packed(X, lengths, known=known)

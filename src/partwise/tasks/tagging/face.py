@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.tagger import Tagger
+from partwise.tasks.tagging.estimator import Tagger
 
 
 class SequenceLabeler(Tagger, BaseEstimator):
@@ -31,7 +31,7 @@ class SequenceLabeler(Tagger, BaseEstimator):
     cost : array (labels, labels) or dict {(true, answered): cost}, optional
         What a wrong label costs per token; 1 by default. For losses with gamma > 0.
     constraints : list of pairs, str or dict, optional
-        Forbidden transitions and labels, or a scheme: ``"iob2"``, ``"iob1"``, ``"iobes"``; see `partwise.estimators.constraints`.
+        Forbidden transitions and labels, or a scheme: ``"iob2"``, ``"iob1"``, ``"iobes"``; see `partwise.tasks.tagging.constraints`.
         Obeyed in training and prediction; may be set after fitting.
     templates : {"chunking", "phrases", "words", "ner", "auto"}, path or list of str, optional
         How features are made of columns (see `partwise.text.templates`); tokens are then tuples of strings, or `Columns`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.metrics.counting import Labels, number_pair
+from partwise.tasks.tagging.counts import Labels, number_pair
 
 
 def token_accuracy(y_true: Labels, y_pred: Labels) -> float:

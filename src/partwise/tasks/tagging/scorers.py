@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from partwise.metrics.counting import MEASURES, SPAN_MEASURES, sequence_counts
+from partwise.tasks.tagging.counts import MEASURES, SPAN_MEASURES, sequence_counts
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from partwise.estimators import held_out, sequences
-from partwise.estimators.chain_model import Encoder
-from partwise.estimators.decoder import Decoder
-from partwise.estimators.held_out import METRICS, HeldOut
 from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
 from partwise.solvers import get_solver, with_average
@@ -28,6 +24,11 @@ from partwise.structures.chain.kernels import take
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import _is_bool, _is_count
 from partwise.tasks.common.label_arrays import example_weights, shown
+from partwise.tasks.tagging import data as sequences
+from partwise.tasks.tagging import held_out
+from partwise.tasks.tagging.decoder import Decoder
+from partwise.tasks.tagging.held_out import METRICS, HeldOut
+from partwise.tasks.tagging.model import Encoder
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.metrics.counting import Labels, Numbered, match_spans, number_pair, number_pair_coded
+from partwise.tasks.tagging.counts import Labels, Numbered, match_spans, number_pair, number_pair_coded
 from partwise.text.chunk_schemes import FORM, Coded, label_table, read_boundaries, split_label
 
 Span = tuple[str, int, int]

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.cli.answers import Answers
 from partwise.features.given_labels import GivenLabels
+from partwise.tasks.tagging.answers import Answers
 from partwise.text.columns import Columns
 
 PART = 1 << 22  # bytes of text labelled at a time

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.estimators import sequences
-from partwise.estimators.constraints import check_gold, forbidden_transitions
-from partwise.estimators.sequences import Tokens
 from partwise.features.given_labels import GivenLabels
 from partwise.structures import ChainProblem, chain_problem
 from partwise.structures.chain.kernels import chain_blocks
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.label_arrays import class_weights, cost_matrix, shown
+from partwise.tasks.tagging import data as sequences
+from partwise.tasks.tagging.constraints import check_gold, forbidden_transitions
+from partwise.tasks.tagging.data import Tokens
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 

@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.metrics.counting import SPAN_MEASURES, SequenceCounts, measure_of
+from partwise.tasks.tagging.counts import SPAN_MEASURES, SequenceCounts, measure_of
 
 BLOCK = 1 << 20  # numbers drawn at a time
 TESTS = ("randomisation", "bootstrap")

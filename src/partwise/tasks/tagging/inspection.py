@@ -10,7 +10,7 @@ they show. Where labels have hidden states, weights are those of states, "NP/1" 
 
 Examples
 --------
->>> from partwise.inspection import explain, top_features
+>>> from partwise.tasks.tagging.inspection import explain, top_features
 >>> top_features(model, 5)["B-NP"].positive                        # doctest: +SKIP
 >>> print(explain(model, X, sentence=0, token=3))                  # doctest: +SKIP
 """
@@ -25,12 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from partwise.estimators.constraints import forbidden_transitions
-from partwise.estimators.decoder import Decoder
 from partwise.features.given_labels import GivenLabels, numbering
 from partwise.features.rows import Dense, Sparse
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
+from partwise.tasks.tagging.constraints import forbidden_transitions
+from partwise.tasks.tagging.decoder import Decoder
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 

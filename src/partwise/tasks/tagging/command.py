@@ -93,8 +93,8 @@ def tag(
 
         partwise train tag train.txt --dev dev.txt -o model
     """
-    from partwise.cli.training_data import Parts, Source
-    from partwise.estimators.tagger import Tagger
+    from partwise.tasks.tagging.estimator import Tagger
+    from partwise.tasks.tagging.training_data import Parts, Source
 
     settings = Settings(loss, c, solver, epochs, tol, patience, average, seed, dtype.value, jobs, stream, l1_ratio)
     run = Run("tag", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)
