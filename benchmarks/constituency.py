@@ -23,12 +23,12 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.datasets.brackets import Constituent, from_heads
-from partwise.datasets.treebanks import read_treebank
 from partwise.engine.compilation import entry
 from partwise.estimators.constituents import BracketParser
 from partwise.metrics.brackets import PUNCTUATION, bracket_scores
 from partwise.structures.constituency.kernels import grammar_problem, make_grammar
 from partwise.structures.dependency.kernels import is_projective
+from partwise.tasks.dependency.files import read_treebank
 
 SIZES = (10, 20, 40)
 SYMBOLS, RULES = 20, 200

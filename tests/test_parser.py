@@ -9,11 +9,11 @@ from sklearn.base import clone
 import partwise
 from partwise import DependencyParser
 from partwise.datasets import read_treebank
-from partwise.estimators.tree_data import Tree, read_sentences
 from partwise.features.arc_rows import MOST, arc_features, arc_rows
-from partwise.parser_inspection import attachments, pair_template, strongest
 from partwise.structures.dependency.kernels import cycle
-from partwise.tree_pictures import as_svg, as_text
+from partwise.tasks.dependency.data import Tree, read_sentences
+from partwise.tasks.dependency.drawing import as_svg, as_text
+from partwise.tasks.dependency.inspection import attachments, pair_template, strongest
 
 NOUNS, VERBS = ("dogs", "cats", "we", "birds", "men"), ("eat", "chase", "read", "see")
 

@@ -7,12 +7,12 @@ import pytest
 
 import partwise
 from partwise import kernels
-from partwise.datasets.treebanks import read_treebank
 from partwise.estimators import DependencyParser
-from partwise.estimators.tree_data import read_sentences
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
 from partwise.structures.dependency.second_order import second_order_problem
+from partwise.tasks.dependency.data import read_sentences
+from partwise.tasks.dependency.files import read_treebank
 from test_oracles import check_features
 
 LENGTHS = (4, 3, 1, 0)

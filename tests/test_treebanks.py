@@ -11,11 +11,11 @@ import scipy.sparse
 import partwise
 from partwise import kernels, solve
 from partwise.datasets import data_folder
-from partwise.datasets.treebanks import COLUMNS, read_treebank
 from partwise.features.arc_rows import FIRST_ORDER, MOST, arc_features, arc_rows, compile_arc_templates
 from partwise.metrics import attachment_scores
 from partwise.objective import best_outputs
 from partwise.structures import tree_problem
+from partwise.tasks.dependency.files import COLUMNS, read_treebank
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 

@@ -39,7 +39,7 @@ class Kind:
 KINDS = {
     "Aligner": Kind("aligns", "partwise.cli.aligned_text"),
     "ConstituencyParser": Kind("parses into constituents", "partwise.cli.bracketed_text"),
-    "DependencyParser": Kind("parses", "partwise.cli.parsed_text"),
+    "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
     "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
     "Ranker": Kind("ranks", "partwise.cli.ranked_text"),
     "RnaFolder": Kind("folds RNA", "partwise.cli.folded_text"),

@@ -12,7 +12,7 @@ from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.rna import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
-from partwise.datasets.treebanks import Treebank, read_treebank
+from partwise.tasks.dependency.files import Treebank, read_treebank
 
 __all__ = [
     "AlignedPairs",

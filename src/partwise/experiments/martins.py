@@ -70,13 +70,13 @@ def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Par
     """Arcs with hashed features; single-rooted if all training trees are."""
     import numpy as np
 
-    from partwise.datasets.treebanks import COLUMNS, read_treebank
-    from partwise.estimators.parser import one_root
-    from partwise.estimators.tree_data import read_sentences
     from partwise.features.arc_rows import arc_rows
     from partwise.metrics import attachment_scores
     from partwise.objective import best_outputs
     from partwise.structures.dependency.kernels import tree_problem
+    from partwise.tasks.dependency.data import read_sentences
+    from partwise.tasks.dependency.estimator import one_root
+    from partwise.tasks.dependency.files import COLUMNS, read_treebank
 
     parts = []
     for file in TREES[corpus]:

@@ -48,7 +48,7 @@ ESTIMATORS = {
         "partwise.estimators.constituency.ConstituencyParser",
         "partwise.estimators.constituents.BracketParser",
     ),
-    "DependencyParser": ("partwise.estimators.dependency.DependencyParser", "partwise.estimators.parser.TreeParser"),
+    "DependencyParser": ("partwise.tasks.dependency.face.DependencyParser", "partwise.tasks.dependency.estimator.TreeParser"),
     "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
     "Ranker": ("partwise.estimators.ranker.Ranker", "partwise.estimators.query_ranker.QueryRanker"),
     "RnaFolder": ("partwise.estimators.rna.RnaFolder", "partwise.estimators.folder.Folder"),

@@ -11,7 +11,7 @@ import numpy as np
 from partwise.cli.common import Refusal, write
 
 if TYPE_CHECKING:
-    from partwise.parser_inspection import Attachments
+    from partwise.tasks.dependency.inspection import Attachments
     from partwise.tasks.tagging.inspection import Transitions
 
 MOST_NUMBERS = 30  # labels, for weights to be written into the cells

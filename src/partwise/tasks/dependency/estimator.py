@@ -20,14 +20,10 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.datasets.treebanks import Treebank
-from partwise.estimators import pruning
-from partwise.estimators.tree_data import Sentences, Tree, read_sentences
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows
 from partwise.features.taken_rows import take_rows
 from partwise.losses.records import Loss
-from partwise.metrics.attachment import AttachmentScores, attachment_scores
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.structures.dependency.kernels import TreeProblem, is_projective, tree_problem
@@ -36,6 +32,10 @@ from partwise.structures.factor_graph.kernels import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
 from partwise.tasks.common.base import Structured, _is_bool, _is_count
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.dependency import pruning
+from partwise.tasks.dependency.data import Sentences, Tree, read_sentences
+from partwise.tasks.dependency.files import Treebank
+from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.datasets.treebanks import COLUMNS, Treebank
+from partwise.tasks.dependency.files import COLUMNS, Treebank
 from partwise.text.columns import Columns, code_tokens
 
 
@@ -20,7 +20,7 @@ class Tree(NamedTuple):
 
     def draw(self, words: Sequence[str]) -> str:
         """The tree as text, a word a line, each word below its head."""
-        from partwise.tree_pictures import as_text
+        from partwise.tasks.dependency.drawing import as_text
 
         return as_text(words, self.heads, self.relations)
 

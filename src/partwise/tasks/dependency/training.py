@@ -10,8 +10,8 @@ import typer
 from partwise.cli import options
 from partwise.cli.common import in_words
 from partwise.cli.options import FEATURES, FILES, LABELS, option
-from partwise.cli.parsed_text import scores
 from partwise.cli.train import Run, Settings, train
+from partwise.tasks.dependency.command import scores
 
 
 @train.command()
@@ -61,8 +61,8 @@ def parse(
 
         partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model
     """
-    from partwise.datasets.treebanks import read_treebank
-    from partwise.estimators.parser import TreeParser
+    from partwise.tasks.dependency.estimator import TreeParser
+    from partwise.tasks.dependency.files import read_treebank
 
     settings = Settings(loss, c, solver, epochs, tol, patience, average, seed, dtype.value, jobs)
     run = Run("parse", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)

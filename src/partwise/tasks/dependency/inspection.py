@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.estimators.parser import RELATION_BITS, TreeParser
 from partwise.features.arc_rows import ALONE, FIRST_ORDER, hash_text, mix, stretch
 from partwise.losses.records import get_loss
+from partwise.tasks.dependency.estimator import RELATION_BITS, TreeParser
 
 ROOT = "root"
 TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training

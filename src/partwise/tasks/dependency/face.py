@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.parser import TreeParser
+from partwise.tasks.dependency.estimator import TreeParser
 
 
 class DependencyParser(TreeParser, BaseEstimator):

@@ -13,7 +13,7 @@ from partwise.cli.tasks import percent
 
 def read(file: str, encoding: str) -> Any:
     """A treebank."""
-    from partwise.datasets.treebanks import read_treebank
+    from partwise.tasks.dependency.files import read_treebank
 
     return read_treebank(file, encoding)
 
@@ -44,7 +44,7 @@ def as_drawings(parser: Any, treebank: Any) -> str:
 def as_pictures(parser: Any, treebank: Any) -> str:
     """One SVG picture with all trees, one below the other."""
     from partwise.files.svg_page import one_below_other
-    from partwise.tree_pictures import as_svg
+    from partwise.tasks.dependency.drawing import as_svg
 
     trees = enumerate(parser.predict(treebank))
     return one_below_other(as_svg(treebank.forms(i), tree.heads, tree.relations) for i, tree in trees)
@@ -86,7 +86,7 @@ def as_table(found: dict[str, Any]) -> str:
 
 def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is; with `top`, the strongest attachments and what speaks for relations; a heat map of attachments."""
-    from partwise import parser_inspection
+    from partwise.tasks.dependency import inspection as parser_inspection
 
     about = parser_inspection.summary(parser)
     try:
