@@ -22,12 +22,12 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.datasets.brackets import Constituent, from_heads
 from partwise.engine.compilation import entry
-from partwise.estimators.constituents import BracketParser
-from partwise.metrics.brackets import PUNCTUATION, bracket_scores
 from partwise.structures.constituency.kernels import grammar_problem, make_grammar
 from partwise.structures.dependency.kernels import is_projective
+from partwise.tasks.constituency.estimator import BracketParser
+from partwise.tasks.constituency.files import Constituent, from_heads
+from partwise.tasks.constituency.scores import PUNCTUATION, bracket_scores
 from partwise.tasks.dependency.files import read_treebank
 
 SIZES = (10, 20, 40)

@@ -6,11 +6,11 @@ import gzip
 
 import pytest
 
-from partwise.bracket_pictures import as_svg, as_text
 from partwise.datasets import Constituent, make_brackets, read_brackets
-from partwise.datasets.brackets import from_heads, read_brackets_or_lines
 from partwise.metrics import bracket_scores
-from partwise.metrics.brackets import PUNCTUATION
+from partwise.tasks.constituency.drawing import as_svg, as_text
+from partwise.tasks.constituency.files import from_heads, read_brackets_or_lines
+from partwise.tasks.constituency.scores import PUNCTUATION
 
 DOG = Constituent.read("(S (NP (D the) (N dog)) (VP (V barks)) (. .))")
 

@@ -10,11 +10,11 @@ from sklearn.model_selection import GridSearchCV
 import partwise
 from partwise import ConstituencyParser, interpret
 from partwise.datasets import Constituent, make_brackets, read_brackets
-from partwise.estimators.constituent_data import read_constituents
-from partwise.estimators.tree_grammar import binary_nodes, read_grammar
 from partwise.features.arc_rows import hash_text
 from partwise.features.span_rows import span_rows
 from partwise.structures.constituency.kernels import memory_needed
+from partwise.tasks.constituency.data import read_constituents
+from partwise.tasks.constituency.grammar import binary_nodes, read_grammar
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")

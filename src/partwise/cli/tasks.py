@@ -38,7 +38,7 @@ class Kind:
 
 KINDS = {
     "Aligner": Kind("aligns", "partwise.cli.aligned_text"),
-    "ConstituencyParser": Kind("parses into constituents", "partwise.cli.bracketed_text"),
+    "ConstituencyParser": Kind("parses into constituents", "partwise.tasks.constituency.command"),
     "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
     "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
     "Ranker": Kind("ranks", "partwise.cli.ranked_text"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.brackets import Constituent
+from partwise.tasks.constituency.files import Constituent
 
 NUMBERS, SIGNS, FACTORS = "0 1 2 3 4 5 6 7 8 9 x y z".split(), "+ -".split(), "* /".split()
 ANIMATE, TOOLS = "man woman dog child teacher".split(), "telescope stick camera spoon".split()

@@ -23,10 +23,10 @@ Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_
 
 from partwise.metrics.alignment import AlignmentScores, alignment_scores
 from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_pair_scores
-from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.metrics.retrieval import mean_average_precision, ndcg, ndcg_by_query
 from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
+from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 from partwise.tasks.tagging.accuracy import sequence_accuracy, token_accuracy
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded

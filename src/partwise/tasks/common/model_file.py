@@ -45,8 +45,8 @@ ESTIMATORS = {
     "Aligner": ("partwise.estimators.aligner.Aligner", "partwise.estimators.pair_aligner.PairAligner"),
     "Classifier": ("partwise.tasks.classification.estimator.Classifier",),
     "ConstituencyParser": (
-        "partwise.estimators.constituency.ConstituencyParser",
-        "partwise.estimators.constituents.BracketParser",
+        "partwise.tasks.constituency.face.ConstituencyParser",
+        "partwise.tasks.constituency.estimator.BracketParser",
     ),
     "DependencyParser": ("partwise.tasks.dependency.face.DependencyParser", "partwise.tasks.dependency.estimator.TreeParser"),
     "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),

@@ -14,7 +14,7 @@ TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what 
 
 def read(file: str, encoding: str) -> Any:
     """Trees in brackets; or text without: a sentence a line, words with blanks between them."""
-    from partwise.datasets.brackets import read_brackets_or_lines
+    from partwise.tasks.constituency.files import read_brackets_or_lines
 
     return read_brackets_or_lines(file, encoding)
 
@@ -55,7 +55,7 @@ def as_pictures(parser: Any, data: Any) -> str:
     """One SVG picture with all trees, one below the other."""
     import re
 
-    from partwise.bracket_pictures import as_svg
+    from partwise.tasks.constituency.drawing import as_svg
 
     top, widest, parts = 0, 0, []
     for picture in map(as_svg, parser.predict(data)):
@@ -76,7 +76,7 @@ FORMS: dict[str, Callable[[Any, Any], str]] = {
 
 def scores(parser: Any, data: Any) -> dict[str, Any]:
     """Precision, recall and F1 of brackets, with punctuation and without."""
-    from partwise.metrics.brackets import PUNCTUATION, bracket_scores
+    from partwise.tasks.constituency.scores import PUNCTUATION, bracket_scores
 
     if isinstance(data, list):
         from partwise.cli.common import Refusal

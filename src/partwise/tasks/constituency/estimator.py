@@ -13,13 +13,9 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.datasets.brackets import Brackets, Constituent
 from partwise.engine.memory import require_memory
-from partwise.estimators.constituent_data import Constituents, read_constituents
-from partwise.estimators.tree_grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.features.span_rows import SPANS, span_rows
 from partwise.losses.records import get_loss
-from partwise.metrics.brackets import BracketScores, bracket_scores
 from partwise.objective import best_outputs, n_threads
 from partwise.structures.constituency.kernels import (
     BEST_BYTES,
@@ -31,6 +27,10 @@ from partwise.structures.constituency.kernels import (
 )
 from partwise.tasks.common.base import Structured, _is_count, _is_real, _one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.constituency.data import Constituents, read_constituents
+from partwise.tasks.constituency.files import Brackets, Constituent
+from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
+from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 
 LEAST = 1e-6  # probabilities below are not listed
 

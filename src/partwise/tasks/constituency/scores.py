@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from partwise.datasets.brackets import Constituent
+    from partwise.tasks.constituency.files import Constituent
 
 PUNCTUATION = frozenset({",", ".", ":", "``", "''", "PUNCT"})  #: tags that may be left out
 

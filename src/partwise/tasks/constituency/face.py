@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.constituents import BracketParser
+from partwise.tasks.constituency.estimator import BracketParser
 
 
 class ConstituencyParser(BracketParser, BaseEstimator):

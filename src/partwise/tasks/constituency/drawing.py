@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
-from partwise.datasets.brackets import Constituent
+from partwise.tasks.constituency.files import Constituent
 
 LETTER, LEVEL, GAP, MARGIN = 8, 44, 14, 12  # pixels: a letter, between levels, between words, around
 

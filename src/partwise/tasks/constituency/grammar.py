@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.brackets import Constituent
 from partwise.structures.constituency.kernels import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
+from partwise.tasks.constituency.files import Constituent
 
 JOIN, MADE_UP, UNKNOWN = "+", "@", "?"
 

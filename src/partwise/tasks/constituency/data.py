@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.brackets import Brackets, Constituent
-from partwise.estimators.tree_grammar import check_labels
+from partwise.tasks.constituency.files import Brackets, Constituent
+from partwise.tasks.constituency.grammar import check_labels
 from partwise.text.columns import Columns, code_tokens
 
 NAMES, BARE = ("form", "tag", "suffix", "shape"), ("form", "suffix", "shape")

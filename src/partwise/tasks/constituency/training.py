@@ -8,10 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from partwise.cli import options
-from partwise.cli.bracketed_text import scores
 from partwise.cli.common import in_words
 from partwise.cli.options import FEATURES, FILES, LABELS, LEARNING, option
 from partwise.cli.train import Run, Settings, train
+from partwise.tasks.constituency.command import scores
 
 
 @train.command()
@@ -56,8 +56,8 @@ def constituency(
 
         partwise train constituency train.mrg --dev dev.mrg -o constituents.model
     """
-    from partwise.datasets.brackets import read_brackets
-    from partwise.estimators.constituents import BracketParser
+    from partwise.tasks.constituency.estimator import BracketParser
+    from partwise.tasks.constituency.files import read_brackets
 
     settings = Settings(loss, 0.1 if c is None else c, solver, epochs, tol, patience, average, seed, dtype.value, jobs)
     run = Run("constituency", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)

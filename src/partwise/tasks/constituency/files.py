@@ -74,7 +74,7 @@ class Constituent(NamedTuple):
 
     def draw(self) -> str:
         """The tree as text, one label or word a line."""
-        from partwise.bracket_pictures import as_text
+        from partwise.tasks.constituency.drawing import as_text
 
         return as_text(self)
 
