@@ -11,12 +11,12 @@ from sklearn.model_selection import GridSearchCV
 
 import partwise
 from partwise import Aligner, interpret, kernels
-from partwise.alignment_pictures import as_text
 from partwise.datasets import AlignedPairs, read_alignments
-from partwise.datasets.alignments import partner_of
-from partwise.estimators.alignment_data import Alignment, read_pairs
-from partwise.estimators.pair_aligner import most_expected
 from partwise.metrics import alignment_scores
+from partwise.tasks.alignment.data import Alignment, read_pairs
+from partwise.tasks.alignment.drawing import as_text
+from partwise.tasks.alignment.estimator import most_expected
+from partwise.tasks.alignment.files import partner_of
 
 
 @pytest.fixture(autouse=True, scope="module")

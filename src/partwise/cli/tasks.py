@@ -37,7 +37,7 @@ class Kind:
 
 
 KINDS = {
-    "Aligner": Kind("aligns", "partwise.cli.aligned_text"),
+    "Aligner": Kind("aligns", "partwise.tasks.alignment.command"),
     "ConstituencyParser": Kind("parses into constituents", "partwise.tasks.constituency.command"),
     "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
     "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),

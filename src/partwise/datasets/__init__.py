@@ -1,6 +1,5 @@
 """Data to learn from: readers for common formats, and generators that need no files."""
 
-from partwise.datasets.alignments import AlignedPairs, read_alignments
 from partwise.datasets.attributes import chunking_attributes
 from partwise.datasets.corpora import data_folder, load_conll2000, load_covtype, load_news20, load_ocr, load_usps
 from partwise.datasets.grammars import make_brackets
@@ -11,6 +10,7 @@ from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.rna import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
+from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank
 

@@ -6,10 +6,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise.estimators.aligner import Aligner
     from partwise.estimators.graphs import GraphLabeler
     from partwise.estimators.ranker import Ranker
     from partwise.estimators.rna import RnaFolder
+    from partwise.tasks.alignment.face import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.constituency.face import ConstituencyParser
     from partwise.tasks.dependency.face import DependencyParser

@@ -142,7 +142,7 @@ def some_pairs(data: Path, most: int) -> Any:
     """At most so many pairs of each family, homologous regions only, drawn once and for all."""
     import numpy as np
 
-    from partwise.datasets.alignments import read_alignments
+    from partwise.tasks.alignment.files import read_alignments
 
     pairs = read_alignments(data / FILE, aligned=True)
     kind, family = np.array(pairs.fields["kind"]), np.array(pairs.fields["family"])
@@ -164,10 +164,10 @@ def parts_of(pairs: Any, n: int, seed: int) -> Any:
 
 def learnt(train: Any, test: Any, cell: Cell, C: float) -> Any:
     """Recall of each test pair by a model of the training pairs."""
-    from partwise.estimators.pair_aligner import PairAligner
-    from partwise.metrics.alignment import recalls
     from partwise.solvers import CCCP
     from partwise.solvers.pegasos import Pegasos
+    from partwise.tasks.alignment.estimator import PairAligner
+    from partwise.tasks.alignment.scores import recalls
 
     loss, solver, decode = METHODS[cell.method]
     inside: Any = Pegasos() if solver == "pegasos" else solver
@@ -199,10 +199,10 @@ def tuned_blosum(train: Any, test: Any) -> tuple[Any, list[float]]:
 
     import numpy as np
 
-    from partwise.estimators.alignment_data import read_pairs
-    from partwise.estimators.pair_aligner import PairAligner
-    from partwise.metrics.alignment import recalls
     from partwise.objective import best_outputs
+    from partwise.tasks.alignment.data import read_pairs
+    from partwise.tasks.alignment.estimator import PairAligner
+    from partwise.tasks.alignment.scores import recalls
 
     aligner = PairAligner(alphabet=LETTERS, wildcard="X", templates=["a.letter|b.letter", "g"])
     aligner._choose_letters(read_pairs(train))

@@ -21,10 +21,10 @@ Everything begins with *counts per sequence* (`sequence_counts`): their sums giv
 Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_schemes`) and are fast enough to run after every epoch.
 """
 
-from partwise.metrics.alignment import AlignmentScores, alignment_scores
 from partwise.metrics.base_pairs import BasePairScores, base_pair_counts, base_pair_scores
 from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.metrics.retrieval import mean_average_precision, ndcg, ndcg_by_query
+from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores
 from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores

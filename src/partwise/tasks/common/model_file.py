@@ -42,7 +42,7 @@ LOSS_TAGS: dict[str, Any] = {
 
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
-    "Aligner": ("partwise.estimators.aligner.Aligner", "partwise.estimators.pair_aligner.PairAligner"),
+    "Aligner": ("partwise.tasks.alignment.face.Aligner", "partwise.tasks.alignment.estimator.PairAligner"),
     "Classifier": ("partwise.tasks.classification.estimator.Classifier",),
     "ConstituencyParser": (
         "partwise.tasks.constituency.face.ConstituencyParser",

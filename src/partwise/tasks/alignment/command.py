@@ -14,7 +14,7 @@ BINS = ((0, 10), (10, 20), (20, 30), (30, 100))  # of identity, %, as Do et al. 
 
 def read(file: str, encoding: str) -> Any:
     """Pairs of sequences, aligned or not."""
-    from partwise.datasets.alignments import read_alignments
+    from partwise.tasks.alignment.files import read_alignments
 
     return read_alignments(file, encoding)
 
@@ -65,7 +65,7 @@ def scores(aligner: Any, pairs: Any) -> dict[str, Any]:
     """Recall, precision and F1 of pairs, on core columns if the file has them; recall by identity."""
     import numpy as np
 
-    from partwise.metrics.alignment import alignment_scores, recalls
+    from partwise.tasks.alignment.scores import alignment_scores, recalls
 
     if pairs.partners is None:
         raise ValueError(f"{pairs.name}: the rows of some pairs differ in length, so there is no alignment to compare with.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from partwise.datasets.alignments import aligned_rows
+from partwise.tasks.alignment.files import aligned_rows
 
 SAME, OTHER, NONE = "|", ".", " "
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.datasets.alignments import GAP, GAPS, AlignedPairs, aligned_rows, identity, partner_of
+from partwise.tasks.alignment.files import GAP, GAPS, AlignedPairs, aligned_rows, identity, partner_of
 
 UNKNOWN = -2
 
@@ -37,7 +37,7 @@ class Alignment(NamedTuple):
 
     def draw(self, names: Sequence[str] = ("", ""), width: int = 60) -> str:
         """The two rows as text, one below the other, with a line between them that marks equal letters."""
-        from partwise.alignment_pictures import as_text
+        from partwise.tasks.alignment.drawing import as_text
 
         return as_text(self.first, self.second, self.partners, names, width)
 

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from partwise.cli import options
-from partwise.cli.aligned_text import scores
 from partwise.cli.common import in_words
 from partwise.cli.options import FEATURES, FILES, LABELS, LEARNING, option
 from partwise.cli.train import SMOOTH, Run, Settings, train
+from partwise.tasks.alignment.command import scores
 
 
 class Mode(str, Enum):
@@ -80,8 +80,8 @@ def align(
 
         partwise train align pairs.tsv --dev more.tsv -o aligner.model
     """
-    from partwise.datasets.alignments import read_alignments
-    from partwise.estimators.pair_aligner import PairAligner
+    from partwise.tasks.alignment.estimator import PairAligner
+    from partwise.tasks.alignment.files import read_alignments
 
     quick = "dca" if solver == "auto" and loss in SMOOTH else solver  # good long before the optimum
     settings = Settings(loss, 0.01 if c is None else c, quick, epochs, tol, patience, average, seed, dtype.value, jobs)

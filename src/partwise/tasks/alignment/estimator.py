@@ -17,10 +17,7 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.datasets.alignments import AlignedPairs
 from partwise.engine.compilation import entry
-from partwise.estimators.alignment_data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
-from partwise.metrics.alignment import AlignmentScores, alignment_scores, recalls
 from partwise.objective import best_outputs, in_threads
 from partwise.structures.alignment.best import best_path
 from partwise.structures.alignment.kernels import AlignmentProblem, alignment_problem
@@ -34,6 +31,9 @@ from partwise.structures.alignment.pair_tables import (
     read_template,
 )
 from partwise.structures.alignment.problem import BYTES, check_memory
+from partwise.tasks.alignment.data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
+from partwise.tasks.alignment.files import AlignedPairs
+from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores, recalls
 from partwise.tasks.common.base import Structured, _is_bool, _is_real, _one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 

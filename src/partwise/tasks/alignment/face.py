@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.pair_aligner import PairAligner
+from partwise.tasks.alignment.estimator import PairAligner
 
 
 class Aligner(PairAligner, BaseEstimator):
