@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from partwise import kernels
-from partwise.datasets.rna import read_dot_bracket, read_rna, write_dot_bracket
 from partwise.engine.compilation import interpret
 from partwise.estimators import RnaFolder
-from partwise.estimators.folder import Folder
-from partwise.estimators.rna_data import read_sequences, read_structure
 from partwise.experiments.do_table_3 import Cell, split
-from partwise.fold_pictures import as_svg, draw
 from partwise.metrics import base_pair_scores
 from partwise.solvers import solve
 from partwise.structures.folding.kernels import folding_problem
 from partwise.tasks.common.model_file import ModelFileError, load
+from partwise.tasks.folding.data import read_sequences, read_structure
+from partwise.tasks.folding.drawing import as_svg, draw
+from partwise.tasks.folding.estimator import Folder
+from partwise.tasks.folding.files import read_dot_bracket, read_rna, write_dot_bracket
 
 
 @pytest.fixture(autouse=True)

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 
 from oracle_cases import Enumeration, folding_cases, random_structure
 from partwise import kernels, passes
-from partwise.datasets.rna import read_dot_bracket
 from partwise.engine.compilation import interpret
 from partwise.objective import best_outputs
 from partwise.structures.folding.accuracy import most_accurate
 from partwise.structures.folding.kernels import folding_problem, inner_of, possible_structure
 from partwise.structures.folding.loops import BASES, N_ENTRIES, pair_name, tying
 from partwise.structures.folding.problem import encode, memory_needed, which_pair
+from partwise.tasks.folding.files import read_dot_bracket
 from test_oracles import check_features, check_oracles
 
 

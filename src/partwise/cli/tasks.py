@@ -42,7 +42,7 @@ KINDS = {
     "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
     "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
     "Ranker": Kind("ranks", "partwise.cli.ranked_text"),
-    "RnaFolder": Kind("folds RNA", "partwise.cli.folded_text"),
+    "RnaFolder": Kind("folds RNA", "partwise.tasks.folding.command"),
 }
 
 

@@ -7,12 +7,12 @@ from partwise.datasets.graphs import Graph, GraphSet, read_graphs, write_graphs
 from partwise.datasets.letor import RankingSet, load_ohsumed, read_letor
 from partwise.datasets.pictures import make_pictures
 from partwise.datasets.planted import Planted, plant_errors
-from partwise.datasets.rna import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
 from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank
+from partwise.tasks.folding.files import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 
 __all__ = [
     "AlignedPairs",

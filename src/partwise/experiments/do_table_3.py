@@ -66,7 +66,7 @@ class Table3(Experiment):
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
         import warnings
 
-        from partwise.metrics.base_pairs import base_pair_counts, sequence_scores
+        from partwise.tasks.folding.scores import base_pair_counts, sequence_scores
 
         train, test = split(data, cell)
         C = None
@@ -134,7 +134,7 @@ def everything(data: Path) -> Any:
     """The distinct sequences, in an order of our own: relatives are neighbours in the file."""
     import numpy as np
 
-    from partwise.datasets.rna import read_rna
+    from partwise.tasks.folding.files import read_rna
 
     found = read_rna(data / FILE).distinct()
     return found.take(np.random.default_rng(0).permutation(len(found)))
@@ -151,7 +151,7 @@ def split(data: Path, cell: Cell) -> tuple[Any, Any]:
 
 def fit(train: Any, cell: Cell, C: float) -> Any:
     """A trained model."""
-    from partwise.estimators.folder import Folder
+    from partwise.tasks.folding.estimator import Folder
 
     convex = "hinge" if cell.method == "ramp_do" else cell.method
     folder: Any = Folder(convex, C, trade_off=0.0, relative_cost=True, max_epochs=cell.epochs, random_state=0)
@@ -178,7 +178,7 @@ def choose(train: Any, cell: Cell) -> float:
 
 def read(test: Any) -> Any:
     """Sequences as a folder wants them."""
-    from partwise.estimators.rna_data import read_sequences
+    from partwise.tasks.folding.data import read_sequences
 
     return read_sequences(test)
 
@@ -191,6 +191,6 @@ def by_vienna(sequences: Sequence[str]) -> list[Any] | None:
         RNA: Any = importlib.import_module("RNA")
     except ImportError:
         return None
-    from partwise.datasets.rna import read_dot_bracket
+    from partwise.tasks.folding.files import read_dot_bracket
 
     return [read_dot_bracket(RNA.fold(sequence)[0])[0] for sequence in sequences]

@@ -13,11 +13,8 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels, passes
-from partwise.datasets.rna import write_dot_bracket
 from partwise.engine.memory import require_memory
-from partwise.estimators.rna_data import Sequences, read_sequences
 from partwise.losses.records import Loss
-from partwise.metrics.base_pairs import BasePairScores, base_pair_scores
 from partwise.objective import best_outputs, in_threads, n_threads
 from partwise.structures.folding.accuracy import most_accurate
 from partwise.structures.folding.kernels import FoldingProblem, folding_problem, memory_needed, possible_structure
@@ -25,6 +22,9 @@ from partwise.structures.folding.loops import LONGEST, Tying, tying
 from partwise.structures.folding.problem import CANONICAL, which_pair
 from partwise.tasks.common.base import Structured, _is_bool, _is_count, _is_real, _one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.folding.data import Sequences, read_sequences
+from partwise.tasks.folding.files import write_dot_bracket
+from partwise.tasks.folding.scores import BasePairScores, base_pair_scores
 
 
 def _are_pairs(value: Any) -> bool:

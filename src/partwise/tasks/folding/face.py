@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.folder import Folder
+from partwise.tasks.folding.estimator import Folder
 
 
 class RnaFolder(Folder, BaseEstimator):

@@ -16,7 +16,7 @@ CANONICAL = ("AU", "UA", "CG", "GC", "GU", "UG")
 
 def read(file: str, encoding: str) -> Any:
     """Sequences, with their structures if there are any."""
-    from partwise.datasets.rna import read_rna
+    from partwise.tasks.folding.files import read_rna
 
     return read_rna(file, encoding)
 
@@ -42,9 +42,9 @@ def as_jsonl(folder: Any, data: Any) -> str:
 
 def as_pictures(folder: Any, data: Any) -> str:
     """One SVG picture with all arc diagrams; true structures, where they are known, below the bases."""
-    from partwise.datasets.rna import read_dot_bracket
     from partwise.files.svg_page import one_below_other
-    from partwise.fold_pictures import as_svg
+    from partwise.tasks.folding.drawing import as_svg
+    from partwise.tasks.folding.files import read_dot_bracket
 
     folded = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
     rows = zip(data.sequences, folded, data.partners, data.names, strict=True)
@@ -55,9 +55,9 @@ def as_png(folder: Any, data: Any) -> bytes:
     """The same, as PNG."""
     import io
 
-    from partwise.datasets.rna import read_dot_bracket
-    from partwise.fold_pictures import draw, reach_of
     from partwise.tasks.common.plots import new_figure
+    from partwise.tasks.folding.drawing import draw, reach_of
+    from partwise.tasks.folding.files import read_dot_bracket
 
     if len(data) > MOST_DRAWN:
         raise Refusal(f"--format png draws at most {MOST_DRAWN} structures. Got {len(data):,}; take svg.")
@@ -87,8 +87,8 @@ def require_structures(data: Any, why: str) -> None:
 
 def scores(folder: Any, data: Any) -> dict[str, Any]:
     """Sensitivity, selectivity and F1 of base pairs, with slips of one base and without."""
-    from partwise.datasets.rna import read_dot_bracket
-    from partwise.metrics.base_pairs import base_pair_scores
+    from partwise.tasks.folding.files import read_dot_bracket
+    from partwise.tasks.folding.scores import base_pair_scores
 
     require_structures(data, "to compare with")
     answers = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]

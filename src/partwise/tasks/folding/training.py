@@ -8,9 +8,9 @@ import typer
 
 from partwise.cli import options
 from partwise.cli.common import in_words
-from partwise.cli.folded_text import require_structures, scores
 from partwise.cli.options import FILES, LABELS, LEARNING, option
 from partwise.cli.train import Run, Settings, train
+from partwise.tasks.folding.command import require_structures, scores
 
 QUICK = ("hinge", "perceptron", "crf", "softmax_margin")  # losses for which a few epochs of the online solver are enough
 
@@ -58,8 +58,8 @@ def fold(
 
         partwise train fold train.fasta --dev dev.fasta -o folder.model
     """
-    from partwise.datasets.rna import read_rna
-    from partwise.estimators.folder import Folder
+    from partwise.tasks.folding.estimator import Folder
+    from partwise.tasks.folding.files import read_rna
 
     if solver == "auto" and loss in QUICK:
         solver, epochs = "dca", epochs or 5

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.rna import RnaSet, read_dot_bracket
 from partwise.structures.folding.problem import encode
+from partwise.tasks.folding.files import RnaSet, read_dot_bracket
 
 
 @dataclass(frozen=True)
