@@ -17,10 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from partwise import Ranker, load
 from partwise.datasets import RankingSet, load_ohsumed, read_letor
 from partwise.engine.compilation import interpret
-from partwise.estimators.ranking_data import read_documents
 from partwise.metrics import ndcg
 from partwise.structures import PartialRankingProblem, RankingProblem
 from partwise.structures.ranking.pairs import pairs_of
+from partwise.tasks.ranking.data import read_documents
 
 TEXT = b"""\
 # a comment

@@ -41,7 +41,7 @@ KINDS = {
     "ConstituencyParser": Kind("parses into constituents", "partwise.tasks.constituency.command"),
     "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
     "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
-    "Ranker": Kind("ranks", "partwise.cli.ranked_text"),
+    "Ranker": Kind("ranks", "partwise.tasks.ranking.command"),
     "RnaFolder": Kind("folds RNA", "partwise.tasks.folding.command"),
 }
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from partwise.estimators.graphs import GraphLabeler
-    from partwise.estimators.ranker import Ranker
     from partwise.tasks.alignment.face import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.constituency.face import ConstituencyParser
     from partwise.tasks.dependency.face import DependencyParser
     from partwise.tasks.folding.face import RnaFolder
+    from partwise.tasks.ranking.face import Ranker
     from partwise.tasks.tagging.face import SequenceLabeler
 
 __all__ = [

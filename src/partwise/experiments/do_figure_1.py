@@ -62,8 +62,8 @@ class Figure1(Experiment):
     def run(self, data: Path, cell: Cell) -> dict[str, Any]:
         import numpy as np
 
-        from partwise.datasets.letor import load_ohsumed
-        from partwise.metrics.retrieval import mean_average_precision, ndcg_by_query
+        from partwise.tasks.ranking.files import load_ohsumed
+        from partwise.tasks.ranking.scores import mean_average_precision, ndcg_by_query
 
         train, valid, test = load_ohsumed(cell.fold, folder=data)
         start = None
@@ -133,7 +133,7 @@ def fit(train: Any, method: str, C: float, start: Any = None) -> Any:
     """A trained model, from weights to begin at if there are any."""
     import warnings
 
-    from partwise.estimators.query_ranker import QueryRanker
+    from partwise.tasks.ranking.estimator import QueryRanker
 
     ranker = QueryRanker(**METHODS[method], C=C / PAIRS if method == "ranking svm" else C, random_state=0, tol=1e-3)
     if start is not None:

@@ -50,7 +50,7 @@ ESTIMATORS = {
     ),
     "DependencyParser": ("partwise.tasks.dependency.face.DependencyParser", "partwise.tasks.dependency.estimator.TreeParser"),
     "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
-    "Ranker": ("partwise.estimators.ranker.Ranker", "partwise.estimators.query_ranker.QueryRanker"),
+    "Ranker": ("partwise.tasks.ranking.face.Ranker", "partwise.tasks.ranking.estimator.QueryRanker"),
     "RnaFolder": ("partwise.tasks.folding.face.RnaFolder", "partwise.tasks.folding.estimator.Folder"),
     "SequenceLabeler": ("partwise.tasks.tagging.face.SequenceLabeler", "partwise.tasks.tagging.estimator.Tagger"),
 }

@@ -22,7 +22,7 @@ import numpy as np
 from partwise.datasets.corpora import data_folder
 from partwise.features.rows import is_sparse
 from partwise.files.text_source import open_bytes, read_bytes, to_utf8
-from partwise.metrics.retrieval import members_of
+from partwise.tasks.ranking.scores import members_of
 
 SUBSETS = 5  #: of OHSUMED's queries
 LAST = 2**31 - 1  # features are numbered by 32 bits

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.letor import RankingSet
 from partwise.features.rows import is_sparse
-from partwise.metrics.retrieval import members_of
+from partwise.tasks.ranking.files import RankingSet
+from partwise.tasks.ranking.scores import members_of
 
 MISSING = ("None", "nan", "<NA>", "NaT")  # what data frames have where nothing is known
 HIGHEST = 60.0  # relevance: gains are 2^relevance, and differences between them should be seen

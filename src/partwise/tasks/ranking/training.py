@@ -9,8 +9,8 @@ import typer
 from partwise.cli import options
 from partwise.cli.common import in_words
 from partwise.cli.options import FILES, LABELS, LEARNING, option
-from partwise.cli.ranked_text import scores
 from partwise.cli.train import Run, Settings, train
+from partwise.tasks.ranking.command import scores
 
 
 @train.command()
@@ -52,9 +52,9 @@ def rank(
 
         partwise train rank train.txt --dev vali.txt -o ranker.model
     """
-    from partwise.datasets.letor import read_letor
-    from partwise.estimators.query_ranker import QueryRanker
     from partwise.losses.records import get_loss
+    from partwise.tasks.ranking.estimator import QueryRanker
+    from partwise.tasks.ranking.files import read_letor
 
     loss = loss or ("hinge" if objective == "pairwise" else "ramp_do")
     if solver == "auto":  # queries are few: the optimum takes seconds

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.estimators.ranking_data import Documents, read_documents
 from partwise.losses.records import Loss
-from partwise.metrics.retrieval import ndcg, ndcg_by_query
 from partwise.structures.ranking.kernels import POSITIONS, position_weights, ranking_problem
 from partwise.structures.ranking.pairs import pair_problem, pairs_of
 from partwise.tasks.common.base import Structured, _is_count, _one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.ranking.data import Documents, read_documents
+from partwise.tasks.ranking.scores import ndcg, ndcg_by_query
 
 
 def _are_weights(value: Any) -> bool:

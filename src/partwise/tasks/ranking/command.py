@@ -15,7 +15,7 @@ DEPTHS = tuple(range(1, 11))  #: positions that NDCG is told for
 
 def read(file: str, encoding: str) -> Any:
     """Documents as the file has them; whether they are scaled is the model's choice."""
-    from partwise.datasets.letor import read_letor
+    from partwise.tasks.ranking.files import read_letor
 
     return read_letor(file, normalize=False, encoding=encoding)
 
@@ -49,7 +49,7 @@ def answers(ranker: Any, data: Any) -> Any:
 
 def as_table_of_ranks(ranker: Any, data: Any) -> str:
     """Query, rank, score and note of each document, best first, with tabs between them."""
-    from partwise.datasets.letor import write_letor
+    from partwise.tasks.ranking.files import write_letor
 
     return write_letor(data, answers(ranker, data))
 
@@ -78,7 +78,7 @@ def scores(ranker: Any, data: Any) -> dict[str, Any]:
     """NDCG at 1 to 10 and at the model's k, and MAP; queries without relevant documents are counted, not scored."""
     import numpy as np
 
-    from partwise.metrics.retrieval import mean_average_precision, ndcg
+    from partwise.tasks.ranking.scores import mean_average_precision, ndcg
 
     given = answers(ranker, data)
     found: dict[str, Any] = {f"ndcg@{k}": ndcg(data.relevance, given, data.qid, k) for k in sorted({*DEPTHS, ranker.k})}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.query_ranker import QueryRanker
+from partwise.tasks.ranking.estimator import QueryRanker
 
 
 class Ranker(QueryRanker, BaseEstimator):
