@@ -12,9 +12,9 @@ from partwise import Classifier, chain_problem, solve
 from partwise.datasets import Graph, make_pictures, read_graphs, write_graphs
 from partwise.engine.compilation import interpret
 from partwise.estimators import GraphLabeler
-from partwise.estimators.graph_data import chow_liu, grid, read_data
 from partwise.metrics import node_scores
 from partwise.tasks.common.model_file import ModelFileError, load
+from partwise.tasks.graphs.data import chow_liu, grid, read_data
 
 
 @pytest.fixture(autouse=True)

@@ -11,11 +11,11 @@ from partwise.cli.inspect import inspect
 from partwise.cli.predict import predict
 from partwise.cli.reproduce import reproduce
 from partwise.cli.suspects import suspects
-from partwise.cli.train_graph import train as _graph  # noqa: F401 - registers its verb
 from partwise.tasks.alignment.training import train as _align  # noqa: F401 - registers its verb
 from partwise.tasks.constituency.training import train as _constituency  # noqa: F401 - registers its verb
 from partwise.tasks.dependency.training import train as _parse  # noqa: F401 - registers its verb
 from partwise.tasks.folding.training import train as _fold  # noqa: F401 - registers its verb
+from partwise.tasks.graphs.training import train as _graph  # noqa: F401 - registers its verb
 from partwise.tasks.ranking.training import train as _rank  # noqa: F401 - registers its verb
 from partwise.tasks.tagging.command import train
 

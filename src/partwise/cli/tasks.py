@@ -40,7 +40,7 @@ KINDS = {
     "Aligner": Kind("aligns", "partwise.tasks.alignment.command"),
     "ConstituencyParser": Kind("parses into constituents", "partwise.tasks.constituency.command"),
     "DependencyParser": Kind("parses", "partwise.tasks.dependency.command"),
-    "GraphLabeler": Kind("labels graphs", "partwise.cli.labelled_graphs"),
+    "GraphLabeler": Kind("labels graphs", "partwise.tasks.graphs.command"),
     "Ranker": Kind("ranks", "partwise.tasks.ranking.command"),
     "RnaFolder": Kind("folds RNA", "partwise.tasks.folding.command"),
 }

@@ -3,7 +3,6 @@
 from partwise.datasets.attributes import chunking_attributes
 from partwise.datasets.corpora import data_folder, load_conll2000, load_covtype, load_news20, load_ocr, load_usps
 from partwise.datasets.grammars import make_brackets
-from partwise.datasets.graphs import Graph, GraphSet, read_graphs, write_graphs
 from partwise.datasets.pictures import make_pictures
 from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.sentences import make_sentences, write_sentences
@@ -12,6 +11,7 @@ from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank
 from partwise.tasks.folding.files import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
+from partwise.tasks.graphs.files import Graph, GraphSet, read_graphs, write_graphs
 from partwise.tasks.ranking.files import RankingSet, load_ohsumed, read_letor
 
 __all__ = [

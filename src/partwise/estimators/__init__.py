@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from partwise.estimators.graphs import GraphLabeler
     from partwise.tasks.alignment.face import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.constituency.face import ConstituencyParser
     from partwise.tasks.dependency.face import DependencyParser
     from partwise.tasks.folding.face import RnaFolder
+    from partwise.tasks.graphs.face import GraphLabeler
     from partwise.tasks.ranking.face import Ranker
     from partwise.tasks.tagging.face import SequenceLabeler
 

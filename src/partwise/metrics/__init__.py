@@ -21,12 +21,12 @@ Everything begins with *counts per sequence* (`sequence_counts`): their sums giv
 Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_schemes`) and are fast enough to run after every epoch.
 """
 
-from partwise.metrics.nodes import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores
 from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 from partwise.tasks.folding.scores import BasePairScores, base_pair_counts, base_pair_scores
+from partwise.tasks.graphs.scores import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.tasks.ranking.scores import mean_average_precision, ndcg, ndcg_by_query
 from partwise.tasks.tagging.accuracy import sequence_accuracy, token_accuracy
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded

@@ -49,7 +49,7 @@ ESTIMATORS = {
         "partwise.tasks.constituency.estimator.BracketParser",
     ),
     "DependencyParser": ("partwise.tasks.dependency.face.DependencyParser", "partwise.tasks.dependency.estimator.TreeParser"),
-    "GraphLabeler": ("partwise.estimators.graphs.GraphLabeler", "partwise.estimators.graph_labeler.NodeLabeler"),
+    "GraphLabeler": ("partwise.tasks.graphs.face.GraphLabeler", "partwise.tasks.graphs.estimator.NodeLabeler"),
     "Ranker": ("partwise.tasks.ranking.face.Ranker", "partwise.tasks.ranking.estimator.QueryRanker"),
     "RnaFolder": ("partwise.tasks.folding.face.RnaFolder", "partwise.tasks.folding.estimator.Folder"),
     "SequenceLabeler": ("partwise.tasks.tagging.face.SequenceLabeler", "partwise.tasks.tagging.estimator.Tagger"),

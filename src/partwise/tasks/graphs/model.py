@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.estimators.graph_data import DIRECTIONS, GRAPHS, MULTILABEL, PICTURES, Graphs, chow_liu, in_blocks, read_data
 from partwise.features.given_labels import numbering
 from partwise.features.rows import is_sparse
 from partwise.structures.factor_graph.kernels import GraphProblem, Search
@@ -14,6 +13,7 @@ from partwise.structures.factor_graph.model import FactorGraph, check_search, gr
 from partwise.structures.factor_graph.packing import Family
 from partwise.tasks.common.base import Structured, _is_bool
 from partwise.tasks.common.label_arrays import class_weights, shown
+from partwise.tasks.graphs.data import DIRECTIONS, GRAPHS, MULTILABEL, PICTURES, Graphs, chow_liu, in_blocks, read_data
 
 PAIRWISE = ("full", "symmetric", "potts")
 LABEL_EDGES = ("tree", "full", "none")

@@ -8,9 +8,9 @@ import typer
 
 from partwise.cli import options
 from partwise.cli.common import in_words
-from partwise.cli.labelled_graphs import scores
 from partwise.cli.options import FEATURES, FILES, LABELS, LEARNING, option
 from partwise.cli.train import Run, Settings, train
+from partwise.tasks.graphs.command import scores
 
 
 @train.command()
@@ -64,8 +64,8 @@ def graph(
 
     Pictures of one size are best kept in a .npz file, images (pictures, height, width, features) and labels.
     """
-    from partwise.datasets.graphs import read_graphs
-    from partwise.estimators.graph_labeler import NodeLabeler
+    from partwise.tasks.graphs.estimator import NodeLabeler
+    from partwise.tasks.graphs.files import read_graphs
 
     if loss == "hinge" and solver in ("auto", "dca"):
         solver, epochs = "dca", epochs or 20  # graphs are few and large: more epochs than for sentences

@@ -17,7 +17,7 @@ COLOURS = ("#d9d9d9", "#d65f4f", "#4c78c8", "#5fae57", "#e3bd3b", "#8c5fb0", "#3
 
 def read(file: str, encoding: str) -> Any:
     """Graphs, with their labels if there are any."""
-    from partwise.datasets.graphs import read_graphs
+    from partwise.tasks.graphs.files import read_graphs
 
     return read_graphs(file, encoding)
 
@@ -36,7 +36,7 @@ def answers(labeler: Any, data: Any) -> list[Any]:
 
 def as_jsonl(labeler: Any, data: Any) -> str:
     """The graphs as they were, with the answered labels; of pictures, the labels alone."""
-    from partwise.datasets.graphs import as_row
+    from partwise.tasks.graphs.files import as_row
 
     rows = []
     for graph, labels in zip(data.graphs, answers(labeler, data), strict=True):

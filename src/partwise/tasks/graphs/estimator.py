@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import passes
-from partwise.estimators.graph_data import MULTILABEL, Graphs, read_data
-from partwise.estimators.graph_model import GraphModel
-from partwise.metrics.nodes import NodeScores, node_scores_coded
 from partwise.objective import best_outputs, in_threads
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.kernels import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
+from partwise.tasks.graphs.model import GraphModel
+from partwise.tasks.graphs.scores import NodeScores, node_scores_coded
 
 
 class Certificates(NamedTuple):

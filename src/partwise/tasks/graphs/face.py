@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sklearn.base import BaseEstimator
 
-from partwise.estimators.graph_labeler import NodeLabeler
+from partwise.tasks.graphs.estimator import NodeLabeler
 
 
 class GraphLabeler(NodeLabeler, BaseEstimator):

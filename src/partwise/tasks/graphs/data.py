@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.graphs import GraphSet
 from partwise.features.given_labels import GivenLabels, number_labels
 from partwise.features.rows import is_sparse
+from partwise.tasks.graphs.files import GraphSet
 
 GRAPHS, PICTURES, MULTILABEL = "graphs", "pictures", "multilabel"
 DIRECTIONS = ("right", "down", "down right", "down left")
