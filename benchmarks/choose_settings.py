@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.corpora import data_folder
+from partwise.files.corpora import data_folder
 from partwise.metrics import span_f1
 from partwise.objective import best_outputs
 from partwise.solvers import SOLVERS, solve

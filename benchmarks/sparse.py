@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.corpora import data_folder, load_conll2000, load_ocr
+from partwise.files.corpora import data_folder, load_conll2000, load_ocr
 from partwise.metrics import report_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve

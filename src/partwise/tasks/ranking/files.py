@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.datasets.corpora import data_folder
 from partwise.features.rows import is_sparse
+from partwise.files.corpora import data_folder
 from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 from partwise.tasks.ranking.scores import members_of
 
