@@ -1,26 +1,35 @@
-"""The verbs, put together."""
+"""The verbs, put together; each is made when it is asked for, so that ``partwise --help`` is quick."""
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 import typer
 
-from partwise.cli.compare import compare
-from partwise.cli.demo import demo
-from partwise.cli.evaluate import evaluate
-from partwise.cli.inspect import inspect
-from partwise.cli.predict import predict
-from partwise.cli.reproduce import reproduce
-from partwise.cli.suspects import suspects
-from partwise.tasks.alignment.training import train as _align  # noqa: F401 - registers its verb
-from partwise.tasks.constituency.training import train as _constituency  # noqa: F401 - registers its verb
-from partwise.tasks.dependency.training import train as _parse  # noqa: F401 - registers its verb
-from partwise.tasks.folding.training import train as _fold  # noqa: F401 - registers its verb
-from partwise.tasks.graphs.training import train as _graph  # noqa: F401 - registers its verb
-from partwise.tasks.ranking.training import train as _rank  # noqa: F401 - registers its verb
-from partwise.tasks.tagging.command import train
+from partwise.cli.lazy_group import lazy_group
+
+#: verb: a line about it
+VERBS = {
+    "demo": "Words of handwritten digits, read three ways; or some sentences to practise on.",
+    "train": "Train a model.",
+    "predict": "What a model says about a file.",
+    "evaluate": "Score a model by a file that has the truth.",
+    "inspect": "What a model has learnt, and why it answers as it does.",
+    "suspects": "Labels that are probably wrong, worst first.",
+    "compare": "Solvers side by side on one problem.",
+    "reproduce": "The papers' tables and figures, each by one command.",
+}
+
+
+def load(verb: str) -> Any:
+    """The command of a verb: each has a module."""
+    return importlib.import_module(f"partwise.cli.{verb}").command()
+
 
 app = typer.Typer(
     name="partwise",
+    cls=lazy_group(VERBS, load),
     help="Structured prediction: any output structure, any loss from perceptron to ramp, any solver.",
     no_args_is_help=True,
     add_completion=False,
@@ -29,14 +38,4 @@ app = typer.Typer(
 
 @app.callback()
 def _partwise() -> None:
-    """Keep `partwise demo` a verb: with one command and no callback typer would drop its name."""
-
-
-app.command()(demo)
-app.add_typer(train, name="train")
-app.command()(predict)
-app.command()(evaluate)
-app.command()(inspect)
-app.command()(suspects)
-app.command()(compare)
-app.command()(reproduce)
+    """Structured prediction: any output structure, any loss from perceptron to ramp, any solver."""

@@ -17,26 +17,12 @@ from typing import Any
 
 import typer
 
-
-def separator_of(text: str | None) -> str | None:
-    """What a user means by a separator; shells make it hard to type a tab."""
-    return {"tab": "\t", "\\t": "\t", "space": " ", "blank": None}.get(text, text) if text else None
-
-
-def read_file(path: str, separator: str | None, encoding: str, comment: str | None) -> Any:
-    """A column file as `Columns`."""
-    from partwise.text.columns import read_columns
-
-    return read_columns(path, separator_of(separator), encoding=encoding, comment=comment)
+from partwise.tasks.common.command_options import Refusal
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-class Refusal(Exception):
-    """Something the user can put right; its text is the whole message."""
 
 
 def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -92,19 +78,6 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def check_writable(path: Path | None) -> None:
-    """Refuse a place that cannot be written to before hours of work, not after."""
-    if path is None or str(path) == "-":
-        return
-    folder = path.resolve().parent
-    if path.is_dir():
-        raise Refusal(f"{path} is a folder; give the name of a file.")
-    if not folder.is_dir():
-        raise Refusal(f"{path}: there is no folder {folder}.")
-    if not os.access(folder, os.W_OK):
-        raise Refusal(f"{path}: the folder {folder} cannot be written to.")
-
-
 def write(path: Path | str | None, content: bytes) -> None:
     """To a file, as a whole or not at all; to stdout if there is no path."""
     if path is None or str(path) == "-":
@@ -117,30 +90,14 @@ def write(path: Path | str | None, content: bytes) -> None:
             file.write(content)
 
 
-def kind_of(path: Path | str) -> str:
-    """What a model file holds, without reading its weights; empty if it cannot be said."""
-    from safetensors import SafetensorError, safe_open
+def show(text: Any, where: Any) -> None:
+    """For people: a string as it is, anything else as rich prints it."""
+    if isinstance(text, str):
+        print(text, file=where)
+        return
+    from rich.console import Console
 
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            return str(json.loads((file.metadata() or {}).get("partwise", "{}")).get("estimator", ""))
-    except (SafetensorError, OSError, ValueError, AttributeError, RecursionError):
-        return ""  # whoever loads it says what is wrong
-
-
-def load_tagger(path: Path, any_tokens: bool = False) -> Any:
-    """A model made by ``partwise train tag`` or `SequenceLabeler.save`, without importing scikit-learn.
-
-    `any_tokens`: also one whose tokens are not lines of column files; it can be looked at.
-    """
-    from partwise.tasks.common import model_file
-    from partwise.tasks.tagging.estimator import Tagger
-
-    model = model_file.load(path, plain=True)
-    if not isinstance(model, Tagger):
-        raise Refusal(f"{path} holds a {type(model).__name__}, which does not label sequences.")
-    if not any_tokens and model.encoder_.kind != "columns":
-        raise Refusal(
-            f"{path} was trained on {model.encoder_.kind}, not on column files. Use it from Python: partwise.load({str(path)!r})."
-        )
-    return model
+    for one in text if isinstance(text, list) else [text]:
+        console = Console(file=where, highlight=False)
+        wide = console if console.is_terminal else Console(file=where, highlight=False, width=10_000)  # a file has room
+        (console if getattr(one, "expand", False) else wide).print(one, markup=False, soft_wrap=True)

@@ -1,4 +1,9 @@
-"""What training means on the command line, whatever is trained: settings, checkpoints, progress, the model, a summary."""
+"""``partwise train TASK``: from a file to a model, whatever the task is.
+
+The commands are made of the registry: each task declares the options that only it has (`partwise.tasks.common.command_options`);
+those that all share are added here, once. An option that is not given is left to the estimator, so that the class and the
+command have the same defaults, and train the same model.
+"""
 
 from __future__ import annotations
 
@@ -7,152 +12,156 @@ import signal
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import typer
+import typer.main
 
-from partwise.cli.common import check_writable, print_json
+from partwise.cli.common import in_words, print_json
+from partwise.cli.lazy_group import lazy_group
+from partwise.cli.options import as_command, as_parameters, filled, parameter
+from partwise.cli.paths import check_paths
 from partwise.cli.progress import Progress, draw_history, write_history
+from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
+from partwise.tasks.common.registry import BY_VERB, TASKS, Task
 
-train = typer.Typer(help="Train a model.", no_args_is_help=True)
-
-SMOOTH = ("crf", "softmax_margin", "soft_ramp")
-STEADY = ("ramp", "ramp_do", "slack")  # losses for which the quick online solver is too rash: it learns wrong labels by heart
-
-
-@dataclass
-class Settings:
-    """How to learn, in the words of the options; what is not said gets its default here.
-
-    C and epochs of the hinge were chosen by F1 and accuracy on held-out parts of CoNLL-2000, CoNLL-2002, WNUT-17 and Brown (see
-    benchmarks/choose_settings.py).
-    """
-
-    loss: str
-    C: float | None
-    solver: str
-    max_epochs: int | None
-    tol: float
-    patience: int | None
-    average: bool | None
-    random_state: int
-    dtype: str
-    n_jobs: int
-    streamed: bool = False
-    l1_ratio: float = 0.0
-
-    def __post_init__(self) -> None:
-        smooth = self.loss in SMOOTH
-        if self.C is None:
-            self.C = 1.0 if smooth or self.l1_ratio > 0.0 else 0.05
-        if self.solver == "auto":
-            self.solver = self.quick_solver(smooth)
-        if self.max_epochs is None and self.solver in ("dca", "mira", "perceptron"):
-            self.max_epochs = 10
-        elif self.max_epochs is None and self.solver == "pegasos":
-            self.max_epochs = 20
-        if self.patience is None:  # an epoch of a batch solver is a small step
-            self.patience = 20 if self.certified else 5
-
-    def quick_solver(self, smooth: bool) -> str:
-        """Quick where a model is good long before the optimum; for probabilities, the optimum."""
-        if self.l1_ratio > 0.0:
-            return "owlqn" if smooth else "admm"
-        if self.loss == "perceptron":
-            return "perceptron"
-        if self.loss == "summed":  # whose outputs only two solvers can search
-            return "sdcd"
-        if self.streamed:
-            return "dca"
-        if self.loss == "ramp_2":
-            return "perceptron"
-        return "lbfgs" if smooth else "pegasos" if self.loss in STEADY else "dca"
-
-    @property
-    def certified(self) -> bool:
-        """Whether the duality gap costs the solver little."""
-        from partwise.solvers import SOLVERS
-
-        return self.solver == "pegasos" or (self.solver in SOLVERS and SOLVERS[self.solver]().certified)  # it adds up a bound
-
-    def parameters(self) -> dict[str, Any]:
-        """For an estimator."""
-        return {key: value for key, value in vars(self).items() if key != "streamed"}
+DEV = "Held-out file: stop when it gets no better, and keep the best model."
 
 
-@dataclass
-class Run:
+def command() -> Any:
+    """``partwise train``, a command for each task."""
+    group = lazy_group({task.verb: task.about for task in TASKS}, lambda verb: command_for(BY_VERB[verb]))
+    app = typer.Typer(cls=group, help="Train a model.", no_args_is_help=True, add_completion=False)
+    app.callback()(lambda: None)
+    return typer.main.get_command(app)
+
+
+def command_for(task: Task) -> Any:
+    """The command that trains it."""
+    own = task.command
+    core = task.core
+
+    @in_words
+    def run(**given: Any) -> None:
+        fit_file(
+            task,
+            given["file"],
+            given["output"],
+            given["dev"],
+            filled(own.options, given),
+            filled(Learning, given),
+            filled(Run, given),
+        )
+
+    where = typer.Option("--output", "-o", help="Where to save the model.", rich_help_panel=OUTPUT)
+    parameters = [
+        parameter("file", str, typer.Argument(help=own.file)),
+        parameter("output", Path, where),
+        parameter("dev", str | None, typer.Option(help=DEV, rich_help_panel=LEARNING), None),
+        *(one for options in (own.options, Learning, Run) for one in as_parameters(options, core)),
+    ]
+    text = f"{task.about}\n\n{own.details}\n\n    {own.example}\n"
+    return as_command(task.verb, text, parameters, run)
+
+
+def fit_file(
+    task: Task, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run
+) -> None:
+    """Train on a file, and keep what came of it."""
+    check_paths(
+        inputs={"the file to learn from": file, "--dev": dev, "--start-from": how.start_from, **task.command.inputs(options)},
+        outputs={
+            "--output": output,
+            "--history": how.history,
+            "--curve": how.curve,
+            "the checkpoint": output.with_name(output.name + ".checkpoint"),
+        },
+    )
+    session = Session(task, output, how, learning.max_epochs)
+    core = task.core
+    given = {**learning.parameters(), **parameters_of(options, core)}
+    core(**given)._check_parameters()  # before hours of reading, not after
+
+    def make(**more: Any) -> Any:
+        if how.start_from is None:
+            return core(**{**more, **given})
+        return going_on(task, how.start_from, given)
+
+    training = task.command.start(file, dev, options, make)
+    session.fit(training)
+    session.finish(training)
+
+
+def going_on(task: Task, path: Path, given: dict[str, Any]) -> Any:
+    """A trained model, to go on from with what was asked for."""
+    from partwise.tasks.common import model_file
+
+    model = model_file.load(path, plain=True)
+    if not isinstance(model, task.core):
+        raise Refusal(f"--start-from {path}: it {task_of(model).does}, and this is to be a model that {task.does}.")
+    for name, value in given.items():
+        setattr(model, name, value)
+    model.warm_start = True
+    return model
+
+
+def task_of(model: Any) -> Task:
+    """The task of a model."""
+    return next(task for task in TASKS if isinstance(model, task.core))
+
+
+class Session:
     """One training from beginning to end: what it says on the way, and what it leaves behind."""
 
-    task: str
-    output: Path
-    settings: Settings
-    resume: bool
-    checkpoint_every: float
-    history: Path | None
-    curve: Path | None
-    as_json: bool
-    quiet: bool
-    seconds: dict[str, float] = field(default_factory=dict)
-    cpu: dict[str, float] = field(default_factory=dict)
-    metric: str = "accuracy"  #: what the held-out score is called
-    refusals: bool = True  #: whether an output that a ramp loss gives up on may be a wrong label
-
-    def __post_init__(self) -> None:
+    def __init__(self, task: Task, output: Path, how: Run, max_epochs: int | None):
+        self.task, self.output, self.how = task, output, how
+        self.seconds: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
         self.begun, self.marked, self.cpu_marked = (*[time.perf_counter()] * 2, time.process_time())
         self.cpu["start"] = self.cpu_marked
-        for path in (self.output, self.history, self.curve):
-            check_writable(path)
-        self.progress = Progress(self.settings.max_epochs, self.quiet or (self.as_json and not sys.stderr.isatty()))
+        self.progress = Progress(max_epochs, how.quiet or (how.as_json and not sys.stderr.isatty()))
+        self.checkpoint = output.with_name(output.name + ".checkpoint")
 
-    @property
-    def checkpoint(self) -> Path | None:
-        """The file to follow the run with."""
-        return self._checkpoint if self.checkpoint_every > 0 or self.resume else None
-
-    @property
-    def _checkpoint(self) -> Path:
-        return self.output.with_name(self.output.name + ".checkpoint")
-
-    @contextlib.contextmanager
-    def fitting(self, estimator: Any, certify: bool) -> Iterator[None]:
-        """Within this block `estimator` is trained: interruptions are heard, warnings become notes, time is taken."""
+    def fit(self, training: Training) -> None:
+        """Train: interruptions are heard, warnings become notes, time is taken."""
+        self.say(training.describe)
         self.mark("read")
-        estimator.evaluate = "end" if certify or self.settings.certified else "primal"
-        estimator.checkpoint_seconds = self.checkpoint_every
-        self.progress.metric = self.metric
+        estimator = training.estimator
+        if self.how.certify:
+            estimator.evaluate = "end"
+        estimator.checkpoint_seconds = self.how.checkpoint_every
+        self.progress.metric = training.metric
         estimator.callbacks = [self.progress]
-        if self._checkpoint.exists() and not self.resume:
-            self.say(f"note: {self._checkpoint} of an interrupted run is thrown away; --resume would have gone on from it")
-            self._checkpoint.unlink()
-        elif self.resume and not self._checkpoint.exists():
-            self.say(f"note: there is no {self._checkpoint}: starting from the beginning")
+        if self.checkpoint.exists() and not self.how.resume:
+            self.say(f"note: {self.checkpoint} of an interrupted run is thrown away; --resume would have gone on from it")
+            self.checkpoint.unlink()
+        elif self.how.resume and not self.checkpoint.exists():
+            self.say(f"note: there is no {self.checkpoint}: starting from the beginning")
         with contextlib.suppress(ValueError):  # not in the main thread: a test
             signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill is an interruption: what was learnt is kept
         with warnings.catch_warnings(), self.progress.running():
             warnings.simplefilter("always")
             warnings.showwarning = lambda message, *more, **further: self.say(f"note: {message}")
-            yield
+            training.fit(checkpoint=self.checkpoint if self.how.checkpoint_every > 0 or self.how.resume else None)
         estimator.callbacks = None
         self.mark("features")
         result = estimator.result_
         for clock, spent in ((self.seconds, result.seconds), (self.cpu, result.cpu_seconds)):
             clock["features"], clock["train"] = max(clock["features"] - spent, 0.0), spent
 
-    def finish(self, estimator: Any, about: dict[str, Any], score: Callable[[], dict[str, Any]] | None) -> None:
-        """Score, save, draw, and say how it went; `about` is what machines are told besides what every run tells."""
+    def finish(self, training: Training) -> None:
+        """Score, save, draw, and say how it went."""
+        estimator = training.estimator
         result = estimator.result_
         about = {
-            "task": self.task,
-            **about,
+            "task": self.task.verb,
+            **training.about(),
             "epochs": result.n_epochs,
             "loss": result.loss.name,
             "solver": result.solver.name,
-            "C": self.settings.C,
-            "l1_ratio": self.settings.l1_ratio,
+            "C": result.C,
+            "l1_ratio": estimator.l1_ratio,
             "weights": int(result.w.size),
             "nonzero": result.n_nonzero,
             "primal": result.primal,
@@ -163,23 +172,23 @@ class Run:
         }
         if result.rounds:
             about |= {"rounds": len(result.rounds), "objective": result.rounds[-1].objective}
-            if self.refusals and not result.loss.is_convex:  # of partial labels, nothing is refused
+            if training.refusals and not result.loss.is_convex:  # of partial labels, nothing is refused
                 about["refused"] = result.rounds[-1].refused
-        if score is not None:
-            about["dev"] = score()
+        if training.score is not None:
+            about["dev"] = training.score()
         estimator.training_ = {k: v for k, v in about.items() if isinstance(v, str | int | float) and v == v}
         self.mark("score")
         estimator.save(self.output)
         self.mark("save")
-        if self.history is not None:
-            write_history(self.history, result.history, self.metric, about)
-        if self.curve is not None:
-            draw_history(self.curve, result.history, self.metric, f"{result.loss.name}, {result.solver.name}")
+        if self.how.history is not None:
+            write_history(self.how.history, result.history, training.metric, about)
+        if self.how.curve is not None:
+            draw_history(self.how.curve, result.history, training.metric, f"{result.loss.name}, {result.solver.name}")
         self.seconds["total"] = time.perf_counter() - self.begun
         self.cpu["total"] = time.process_time()
         about |= {"model": str(self.output), "seconds": self.seconds, "cpu": self.cpu}
         self.say(summary(about))
-        if self.as_json:
+        if self.how.as_json:
             print_json(about)
         if result.status == "interrupted":
             self.say("interrupted: the model so far was saved; --resume goes on from the last checkpoint, if there is one")

@@ -3,19 +3,20 @@
 An estimator is thin. It validates what users give, packs it into a problem, calls a solver, and unpacks weights and outputs;
 nothing numerical happens here.
 
-Nothing here imports scikit-learn, which takes longer than training a small model: the faces add its `BaseEstimator` as a second
-base, and the command line uses the classes below them as they are.
+Nothing here imports scikit-learn: see `partwise.tasks.common.sklearn_face`. An estimator is a dataclass whose fields are its
+parameters, which is all that scikit-learn's contract asks for: they are kept as they were given, and checked in `fit`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import math
 import sys
+import textwrap
 import warnings
 from collections.abc import Callable
-from numbers import Integral, Real
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -25,87 +26,105 @@ from partwise.losses.records import Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import Task, run, size_of
-from partwise.solvers.cccp import first_guess
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
-from partwise.structures.common.hidden import States, small_weights
+from partwise.tasks.common.checks import Check, is_bool, is_callbacks, is_count, is_dtype, is_real, is_share, optional
 
 
-def _is_real(low: float, high: float = math.inf, closed: bool = False) -> Callable[[Any], bool]:
-    def test(value: Any) -> bool:
-        number = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
-        return number and (low <= value if closed else low < value) and value < high
+#: what the docstring of every estimator says of the parameters they all have, where it says "%(learning)s"
+LEARNING = """
+max_epochs : int, optional
+    At most so many; by default what `partwise.solvers.defaults` says of the solver.
+tol : float, default=1e-3
+    Stop at this relative duality gap, where the solver has a certificate.
+average : bool, optional
+    Whether to return the average of the iterates, for solvers that can.
+early_stopping : bool, default=False
+    Hold out `validation_fraction` of the examples, stop when they have not been answered better for `patience` epochs, and keep
+    the best model seen.
+validation_fraction : float, default=0.1
+patience : int, default=5
+warm_start : bool, default=False
+    Start from the weights of the previous fit.
+random_state : int, RandomState or None, default=0
+    Decides the order of the examples and what is held out; None: another one every time.
+n_jobs : int, optional
+    Threads for passes over all examples. Never changes the answer.
+dtype : {"float64", "float32"}
+    Of the weights.
+callbacks : callable or list of callables, optional
+    Each is called with a `partwise.Record` after every epoch; a true answer stops.
+verbose : int, default=0
+    Print a line per epoch to stderr.
+"""
 
-    return test
+LOSS = """
+loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
+    ``"hinge"`` is the structural SVM, ``"crf"`` the conditional random field; ``"crf"`` and ``"softmax_margin"`` give
+    probabilities, the ramp losses are robust against wrong labels. With parameters: ``"family(beta=1, gamma=3)"``.
+C : float, optional
+    Weight of the losses against the regulariser: the smaller, the stronger the regularisation. By default it depends on the
+    loss (`partwise.solvers.defaults`); `result_.C` says which it was.
+solver : str or Solver, default="auto"
+    A name from `partwise.SOLVERS`, with parameters (``"nslack(variant='b')"``) or without, or an object; `solver_` says what
+    ``"auto"`` picked.
+l1_ratio : float in [0, 1], default=0.0
+    Share of the L1 norm in the penalty, l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. Above 0 many weights become exactly zero
+    (``result_.n_nonzero`` are not); 1 makes the sparsest models. Choose C anew: it means something else then.
+"""
 
 
-def _is_count(low: int, optional: bool = False) -> Callable[[Any], bool]:
-    def test(value: Any) -> bool:
-        return (optional and value is None) or (isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= low)
-
-    return test
-
-
-def _one_of(*names: str) -> tuple[Callable[[Any], bool], str]:
-    words = ", ".join(repr(name) for name in names[:-1])
-    return (lambda value: isinstance(value, str) and value in names), f"{words} or {names[-1]!r}"
-
-
-def _is_bool(value: Any) -> bool:
-    return isinstance(value, bool | np.bool_)
-
-
-def _is_dtype(value: Any) -> bool:
-    try:
-        return np.dtype(value) in (np.float32, np.float64)
-    except TypeError:
-        return False
-
-
+@dataclass(eq=False, repr=False)
 class Structured:
-    """Base of all estimators."""
+    """Base of all estimators: the parameters that each of them has."""
 
-    loss: Any
-    cost: Any = None
-    solver: Any
-    C: float
-    l1_ratio: float
-    hidden: int = 1
-    classes_: np.ndarray
-    tol: float
-    max_epochs: int | None
-    patience: int
-    early_stopping: bool
-    validation_fraction: float
-    average: bool | None
-    random_state: Any
-    n_jobs: int | None
-    dtype: Any
-    callbacks: Any
-    verbose: Any
+    loss: Any = "hinge"
+    C: float | None = None
+    solver: Any = "auto"
+    _: KW_ONLY
+    l1_ratio: float = 0.0
+    max_epochs: int | None = None
+    tol: float = 1e-3
+    average: bool | None = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 5
+    warm_start: bool = False
+    random_state: Any = 0
+    n_jobs: int | None = None
+    dtype: Any = "float64"
+    callbacks: Any = None
+    verbose: Any = 0
 
+    cost: ClassVar[Any] = None  #: of mistakes; an estimator whose users may say has a parameter of that name
+    sklearn_mixins: ClassVar[tuple[str, ...]] = ()  #: of scikit-learn's, besides `BaseEstimator`
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`
+    training_: ClassVar[dict[str, Any] | None] = None  #: notes about the training, for people
 
     #: parameter: (what is fine, in words)
-    _checks: ClassVar[dict[str, tuple[Callable[[Any], bool], str]]] = {
-        "C": (_is_real(0.0), "a float in the range (0, inf)"),
-        "l1_ratio": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
-        "max_epochs": (_is_count(1, optional=True), "an int in the range [1, inf) or None"),
-        "tol": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-        "average": (lambda value: value is None or _is_bool(value), "a bool or None"),
-        "early_stopping": (_is_bool, "a bool"),
-        "validation_fraction": (_is_real(0.0, 1.0), "a float in the range (0, 1)"),
-        "patience": (_is_count(1), "an int in the range [1, inf)"),
-        "warm_start": (_is_bool, "a bool"),
-        "dtype": (_is_dtype, "'float64' or 'float32'"),
-        "verbose": (lambda value: _is_bool(value) or _is_count(0)(value), "a bool or an int in the range [0, inf)"),
-        "callbacks": (
-            lambda value: value is None or callable(value) or (isinstance(value, list | tuple) and all(map(callable, value))),
-            "a callable, a list of callables or None",
-        ),
+    _checks: ClassVar[dict[str, Check]] = {
+        "C": (optional(is_real(0.0)), "a float in the range (0, inf) or None"),
+        "l1_ratio": (is_share, "a float in the range [0, 1]"),
+        "max_epochs": (is_count(1, optional=True), "an int in the range [1, inf) or None"),
+        "tol": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
+        "average": (optional(is_bool), "a bool or None"),
+        "early_stopping": (is_bool, "a bool"),
+        "validation_fraction": (is_real(0.0, 1.0), "a float in the range (0, 1)"),
+        "patience": (is_count(1), "an int in the range [1, inf)"),
+        "warm_start": (is_bool, "a bool"),
+        "dtype": (is_dtype, "'float64' or 'float32'"),
+        "verbose": (lambda value: is_bool(value) or is_count(0)(value), "a bool or an int in the range [0, inf)"),
+        "callbacks": (is_callbacks, "a callable, a list of callables or None"),
     }
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        """Fill in what the docstring leaves to this class."""
+        super().__init_subclass__(**more)
+        if cls.__doc__:
+            for name, text in (("loss", LOSS), ("learning", LEARNING)):
+                cls.__doc__ = cls.__doc__.replace(f"    %({name})s\n", textwrap.indent(text.strip("\n"), "    ") + "\n")
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -120,7 +139,7 @@ class Structured:
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The names of the parameters, in the order of ``__init__``."""
-        return list(inspect.signature(cls.__init__).parameters)[1:]
+        return [field.name for field in dataclasses.fields(cast(Any, cls)) if field.init]
 
     def parameters(self) -> dict[str, Any]:
         """The parameters and their values."""
@@ -192,15 +211,11 @@ class Structured:
         self._check_average(solver)
         solver = with_average(solver, self.average)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
-        if start is None and self.hidden > 1:
-            start = self._start(task)
-            if solver.takes == "differences":  # completions by random weights are bad ones to solve a whole convex problem for
-                start = first_guess(task, start)
-        self._run(solver, task, loss, validation, start, checkpoint)
+        self._run(solver, task, loss, validation, self._start(task, solver) if start is None else start, checkpoint)
 
-    def _start(self, task: Task) -> np.ndarray | None:
-        """Weights to begin at: hidden states must not be alike, or they would stay so. None: zero."""
-        return small_weights(task.problem, task.seed, task.dtype) if self.hidden > 1 else None
+    def _start(self, task: Task, solver: Solver) -> np.ndarray | None:
+        """Weights to begin at; None: zero."""
+        return None
 
     def _run(self, solver, task, loss, validation, start, checkpoint, evaluate=None) -> None:
         saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
@@ -238,7 +253,7 @@ class Structured:
         if start is not None:
             self._check_size(problem, start)
         else:
-            start = self._start(task)
+            start = self._start(task, solver)
         state = solver.init(task, start)
         resume = None
         if stream is not None:
@@ -349,18 +364,6 @@ class Structured:
             negative_log_likelihood, bounds=(centre - 12.0, centre + 12.0), method="bounded", options={"xatol": 1e-4}
         )
         self.temperature_ = math.exp(-float(found.x))
-
-    # -- hidden states ------------------------------------------------------------------------------------------------
-
-    @property
-    def _states(self) -> States:
-        return States(len(self.classes_), self.hidden)
-
-    @property
-    def states_(self) -> list[Any]:
-        """What the rows of `coef_` are about: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2"."""
-        self._require_fitted("states_")
-        return self._states.names(self.classes_.tolist())
 
     # -- the model file -----------------------------------------------------------------------------------------------
 

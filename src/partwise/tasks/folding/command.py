@@ -1,29 +1,45 @@
-"""Models that fold RNA, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train fold`` and what follows: from RNA sequences with structures to a model that folds."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import Refusal
-from partwise.cli.tasks import percent
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command
+from partwise.tasks.common.command_options import FILES, LABELS, Refusal, Training, option, percent
 
 MOST_DRAWN = 20  # into one PNG
-CANONICAL = ("AU", "UA", "CG", "GC", "GU", "UG")
 
 
-def read(file: str, encoding: str) -> Any:
-    """Sequences, with their structures if there are any."""
-    from partwise.tasks.folding.files import read_rna
+def read_pairs(text: str) -> Any:
+    """Names of pairs with commas between them; every pair there is, for 'all'."""
+    from itertools import product
 
-    return read_rna(file, encoding)
+    return tuple(map("".join, product("ACGU", repeat=2))) if text == "all" else tuple(text.split(","))
 
 
-def count(data: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"sequences": len(data), "bases": int(data.lengths.sum())}
+@dataclass
+class Options(common.Options):
+    """Of ``train fold``."""
+
+    pairs: str | None = option(LABELS, "Which bases pair: names with commas between them, or 'all'.", read=read_pairs)
+    max_loop: int | None = option(LABELS, "Unpaired bases of an internal loop or bulge, at most.", min=0, max=30)
+    trade_off: float | None = option(
+        LABELS, "Of losses with a cost: 0 counts missed pairs only, 1 wrong pairs only.", min=0.0, max=1.0
+    )
+    relative_cost: bool | None = option(LABELS, "Divide costs by the number of true pairs.")
+    decode: str | None = option(LABELS, "best: highest score; mea: maximum expected accuracy; auto: mea if it can.")
+    gamma: float | None = option(LABELS, "Of mea: the higher, the more pairs.")
+    pseudoknots: str | None = option(LABELS, "Pairs that cross others: drop or refuse.")
+    first: int | None = option(FILES, "Train on the first so many sequences only.", min=1)
+    distinct: bool = option(FILES, "Leave out sequences that came before, letter by letter.", "--distinct", default=False)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def as_fasta(folder: Any, data: Any) -> str:
@@ -44,38 +60,18 @@ def as_pictures(folder: Any, data: Any) -> str:
     """One SVG picture with all arc diagrams; true structures, where they are known, below the bases."""
     from partwise.files.svg_page import one_below_other
     from partwise.tasks.folding.drawing import as_svg
-    from partwise.tasks.folding.files import read_dot_bracket
 
-    folded = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
-    rows = zip(data.sequences, folded, data.partners, data.names, strict=True)
+    rows = zip(data.sequences, folder.predict_partners(data), data.partners, data.names, strict=True)
     return one_below_other(as_svg(sequence, found, truth, title=name) for sequence, found, truth, name in rows)
 
 
 def as_png(folder: Any, data: Any) -> bytes:
     """The same, as PNG."""
-    import io
-
-    from partwise.tasks.common.plots import new_figure
-    from partwise.tasks.folding.drawing import draw, reach_of
-    from partwise.tasks.folding.files import read_dot_bracket
+    from partwise.tasks.folding.drawing import as_png as draw
 
     if len(data) > MOST_DRAWN:
         raise Refusal(f"--format png draws at most {MOST_DRAWN} structures. Got {len(data):,}; take svg.")
-    folded = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
-    heights = [sum(reach_of(some) for some in both if some is not None) for both in zip(folded, data.partners, strict=True)]
-    width = min(0.1 * max(int(data.lengths.max(initial=0)), 60), 30.0)
-    scale = width / max(int(data.lengths.max(initial=0)), 60)
-    figure = new_figure(width, sum(scale * height + 0.5 for height in heights))
-    figure.get_layout_engine().set(h_pad=0.0)
-    axes = figure.subplots(len(data), squeeze=False, height_ratios=heights)[:, 0]
-    for axis, sequence, found, truth, name in zip(axes, data.sequences, folded, data.partners, data.names, strict=True):
-        draw(axis, sequence, found, truth, name)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=100)
-    return out.getvalue()
-
-
-FORMS: dict[str, Callable[[Any, Any], str | bytes]] = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
+    return draw(data.sequences, folder.predict_partners(data), data.partners, data.names)
 
 
 def require_structures(data: Any, why: str) -> None:
@@ -85,112 +81,89 @@ def require_structures(data: Any, why: str) -> None:
         raise ValueError(f"{data.place(missing)}: there is no structure {why}.")
 
 
-def scores(folder: Any, data: Any) -> dict[str, Any]:
-    """Sensitivity, selectivity and F1 of base pairs, with slips of one base and without."""
-    from partwise.tasks.folding.files import read_dot_bracket
-    from partwise.tasks.folding.scores import base_pair_scores
+class Fold(Command):
+    """RNA."""
 
-    require_structures(data, "to compare with")
-    answers = [read_dot_bracket(structure)[0] for structure in folder.predict(data)]
-    exact, slips = (base_pair_scores(data.partners, answers, slips=slips) for slips in (False, True))
-    found: dict[str, Any] = {"f1": exact.f1, "sensitivity": exact.sensitivity, "selectivity": exact.selectivity}
-    found |= {"recall": exact.sensitivity, "precision": exact.selectivity, "pooled_f1": exact.pooled_f1}
-    found |= {"f1_slips": slips.f1, "sensitivity_slips": slips.sensitivity, "selectivity_slips": slips.selectivity}
-    return found | {
-        "structures": len(data),
-        "complete": exact.complete,
-        "pairs": exact.pairs,
-        "pseudoknot_pairs": int(data.pseudoknots.sum()),
-    }
+    file = "FASTA with dot-brackets, or a table with the columns sequence and structure; gz."
+    details = "Structures are dot-brackets below their sequences, or in a column of a table."
+    example = "partwise train fold train.fasta --dev dev.fasta -o folder.model"
+    options = Options
+    forms = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
 
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.folding.files import read_rna
 
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    lines = [
-        f"{found['structures']:,} structures, {found['pairs']:,} true pairs",
-        f"{'':24}{'exactly':>12}{'or one base off':>18}",
-    ]
-    for name in ("sensitivity", "selectivity", "f1"):
-        lines.append(f"{'F1' if name == 'f1' else name:24}{percent(found[name]):>12}{percent(found[f'{name}_slips']):>18}")
-    lines.append(f"{'structures all right':24}{percent(found['complete']):>12}")
-    if found["pseudoknot_pairs"]:
-        lines.append(f"{found['pseudoknot_pairs']:,} pairs of pseudoknots are not counted: nested structures cannot have them")
-    return "\n".join(lines)
+        folder = make()
+        data = read_rna(file, options.encoding, options.first, folder.pseudoknots)
+        data = data.distinct() if options.distinct else data
+        require_structures(data, "to learn from")
+        held_out = None if dev is None else read_rna(dev, options.encoding)
+        if held_out is not None:
+            require_structures(held_out, "to compare with")
 
+        def about() -> dict[str, Any]:
+            return {
+                "examples": len(data),
+                "tokens": int(data.lengths.sum()),
+                "labels": 0 if folder.pairs is None else len(folder.pairs),
+                "features": int(folder.weights_.size),
+                "pseudoknot_pairs": int(data.pseudoknots.sum()),
+            }
 
-def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """What it is; with `top`, the highest and lowest weights; a heat map of stacks and curves of lengths."""
-    from partwise.losses.records import get_loss
+        return Training(
+            folder,
+            lambda checkpoint: folder.fit(data, validation=held_out, checkpoint=checkpoint),
+            f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}",
+            about,
+            None if held_out is None else lambda: self.scores(folder, held_out),
+            metric="f1",
+        )
 
-    named = folder.weights_by_name()
-    about: dict[str, Any] = {
-        "weights": len(named),
-        "weights_not_zero": sum(value != 0.0 for value in named.values()),
-        "pairs": "all" if folder.pairs is None else list(folder.pairs),
-        "max_loop": folder.max_loop,
-        "loss": get_loss(folder.loss).name,
-        "C": folder.C,
-        "solver": folder.solver_,
-        "decode": folder.decode,
-        "gamma": folder.gamma,
-        "training": folder.training_,
-        "stacks": {name.removeprefix("stack "): named[name] for name in stack_names()},
-    }
-    lines = [f"{name:18}{value}" for name, value in about.items() if name not in ("stacks", "training")]
-    lines += ["", "stacks, by 5'-3' / 3'-5' strand; the higher, the likelier", *stack_table(folder)]
-    if top is not None:
-        ordered = sorted(named.items(), key=lambda item: -item[1])
-        about["highest"], about["lowest"] = dict(ordered[:top]), dict(ordered[::-1][:top])
-        for title in ("highest", "lowest"):
-            lines += ["", title, *(f"{value:10.3f}  {name}" for name, value in about[title].items())]
-    if picture is not None:
-        draw_stacks(folder, picture)
-        lines.append(f"wrote {picture}")
-    return about, "\n".join(lines)
+    def workload(self, folder: Path) -> Path:
+        path = folder / "rna.fasta"
+        path.write_text(">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n")
+        return path
 
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.folding.files import read_rna
 
-def stack_names() -> list[str]:
-    """Of stacks of canonical pairs, sorted."""
-    from partwise.structures.folding.loops import BASES, STACK, tying
+        return read_rna(file, options.encoding)
 
-    tied = tying()
-    codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
-    return sorted({tied.names[tied.members[tied.ptr[STACK + 16 * outer + inner]]] for outer in codes for inner in codes})
+    def count(self, data: Any) -> dict[str, int]:
+        return {"sequences": len(data), "bases": int(data.lengths.sum())}
 
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        from partwise.tasks.folding.scores import base_pair_scores
 
-def stacks(folder: Any) -> Any:
-    """Scores of a pair (columns) on a pair (rows), canonical ones."""
-    from partwise.structures.folding.loops import BASES, STACK, tying
+        require_structures(data, "to compare with")
+        answers = model.predict_partners(data)
+        exact, slips = (base_pair_scores(data.partners, answers, slips=slips) for slips in (False, True))
+        found: dict[str, Any] = {"f1": exact.f1, "sensitivity": exact.sensitivity, "selectivity": exact.selectivity}
+        found |= {"recall": exact.sensitivity, "precision": exact.selectivity, "pooled_f1": exact.pooled_f1}
+        found |= {"f1_slips": slips.f1, "sensitivity_slips": slips.sensitivity, "selectivity_slips": slips.selectivity}
+        return found | {
+            "structures": len(data),
+            "complete": exact.complete,
+            "pairs": exact.pairs,
+            "pseudoknot_pairs": int(data.pseudoknots.sum()),
+        }
 
-    entries = tying().entries(folder.weights_)
-    codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
-    return entries[[[STACK + 16 * outer + inner for inner in codes] for outer in codes]]
+    def table(self, found: dict[str, Any]) -> str:
+        lines = [
+            f"{found['structures']:,} structures, {found['pairs']:,} true pairs",
+            f"{'':24}{'exactly':>12}{'or one base off':>18}",
+        ]
+        for name in ("sensitivity", "selectivity", "f1"):
+            lines.append(f"{'F1' if name == 'f1' else name:24}{percent(found[name]):>12}{percent(found[f'{name}_slips']):>18}")
+        lines.append(f"{'structures all right':24}{percent(found['complete']):>12}")
+        if found["pseudoknot_pairs"]:
+            lines.append(f"{found['pseudoknot_pairs']:,} pairs of pseudoknots are not counted: nested structures cannot have them")
+        return "\n".join(lines)
 
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.folding.inspection import look
 
-def stack_table(folder: Any) -> list[str]:
-    """Lines of text."""
-    rows = [f"{name:>6}" + "".join(f"{value:8.2f}" for value in row) for name, row in zip(CANONICAL, stacks(folder), strict=True)]
-    return [" " * 6 + "".join(f"{name:>8}" for name in CANONICAL), *rows]
+        return look(model, top, picture)
 
 
-def draw_stacks(folder: Any, path: Path) -> None:
-    """Stacking energies as a heat map, red for likely, and what lengths of loops cost."""
-    from partwise.structures.folding.loops import BULGE, HAIRPIN, INTERNAL, LONGEST, SHORTEST, tying
-    from partwise.tasks.common.plots import heat_map, new_figure, save
-
-    entries = tying().entries(folder.weights_)
-    figure = new_figure(11.0, 4.6)
-    left, right = figure.subplots(1, 2)
-    image = heat_map(left, stacks(folder), CANONICAL, CANONICAL)
-    left.set(title="Stacks", xlabel="inner pair", ylabel="outer pair")
-    figure.colorbar(image, ax=left, shrink=0.7)
-    balanced = [entries[INTERNAL + (length // 2) * (LONGEST + 1) + length - length // 2] for length in range(2, LONGEST + 1)]
-    for name, begin, values in (
-        ("hairpin", SHORTEST, entries[HAIRPIN + SHORTEST : HAIRPIN + LONGEST + 1]),
-        ("bulge", 1, entries[BULGE + 1 : BULGE + LONGEST + 1]),
-        ("internal loop", 2, balanced),
-    ):
-        right.plot(range(begin, LONGEST + 1), values, marker=".", label=name)
-    right.set(title="Lengths of loops", xlabel="unpaired bases", ylabel="score")
-    right.legend()
-    save(figure, path)
+COMMAND = Fold()

@@ -115,3 +115,27 @@ def draw(
     if len(sequence) <= 120:
         for k, letter in enumerate(sequence):
             axes.text(k, 0.0, letter, ha="center", va="center", fontsize=6)
+
+
+def as_png(
+    sequences: Sequence[str],
+    folded: Sequence[np.ndarray],
+    truth: Sequence[np.ndarray | None],
+    names: Sequence[str],
+) -> bytes:
+    """Arc diagrams one below the other; true structures, where they are known, below the bases."""
+    import io
+
+    from partwise.tasks.common.plots import new_figure
+
+    heights = [sum(reach_of(some) for some in both if some is not None) for both in zip(folded, truth, strict=True)]
+    width = min(0.1 * max(60, *map(len, sequences)), 30.0)
+    scale = width / max(60, *map(len, sequences))
+    figure = new_figure(width, sum(scale * height + 0.5 for height in heights))
+    figure.get_layout_engine().set(h_pad=0.0)
+    axes = figure.subplots(len(sequences), squeeze=False, height_ratios=heights)[:, 0]
+    for axis, *row in zip(axes, sequences, folded, truth, names, strict=True):
+        draw(axis, *row)
+    out = io.BytesIO()
+    figure.savefig(out, format="png", dpi=100)
+    return out.getvalue()

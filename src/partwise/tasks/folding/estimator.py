@@ -1,13 +1,12 @@
-"""`Folder`: learns RNA secondary structures.
+"""`RnaFolder`: learns RNA secondary structures.
 
     minimise  Omega(w) + C sum_i weight_i L_i(w)        over nested structures, s(y) = sum over the loops of y
-
-It is all of `RnaFolder` but the face that scikit-learn wants to see.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,8 @@ from partwise.structures.folding.accuracy import most_accurate
 from partwise.structures.folding.kernels import FoldingProblem, folding_problem, memory_needed, possible_structure
 from partwise.structures.folding.loops import LONGEST, Tying, tying
 from partwise.structures.folding.problem import CANONICAL, which_pair
-from partwise.tasks.common.base import Structured, _is_bool, _is_count, _is_real, _one_of
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_bool, is_count, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.folding.data import Sequences, read_sequences
 from partwise.tasks.folding.files import write_dot_bracket
@@ -35,72 +35,82 @@ def _are_pairs(value: Any) -> bool:
     return True
 
 
-class Folder(Structured):
-    """Folds; see `RnaFolder` for the parameters."""
+@dataclass(eq=False, repr=False)
+class RnaFolder(Structured):
+    """Predicts the secondary structure of RNA: nested base pairs, without pseudoknots.
 
-    weights_: np.ndarray
-    training_: dict[str, Any] | None = None  #: notes about the training, for people
+    Sequences are strings, or come from a file (`partwise.datasets.read_rna`); structures are dot-brackets. A structure is
+    scored by its loops: base pairs, stacks, ends of helices, lengths and asymmetry of hairpins, bulges and internal loops,
+    multi-loops, dangling bases; 2,400 weights in all (`partwise.structures.folding.loops`).
+
+    Parameters
+    ----------
+    %(loss)s
+    trade_off : float in [0, 1], default=0.5
+        What losses with a cost count: ``(1 - trade_off)`` for a true pair that is missed, `trade_off` for a pair that is wrong.
+        0 cares for sensitivity alone, 1 for selectivity.
+    relative_cost : bool, default=False
+        Whether costs are divided by the number of true pairs: with ``trade_off=0`` the cost is 1 - sensitivity, as in Do et al.
+        (2008).
+    decode : {"auto", "best", "mea"}, default="auto"
+        The structure of highest score, or of maximum expected accuracy, which needs probabilities; "auto": the latter where
+        there are some.
+    gamma : float, default=1.0
+        Of "mea": the higher, the more pairs are predicted, and the more of them wrongly.
+    pairs : list of str, optional, default=("AU", "CG", "GU")
+        Which bases pair; None: any with any.
+    max_loop : int, default=30
+        Unpaired bases of internal loops and bulges, at most.
+    pseudoknots : {"drop", "refuse"}, default="drop"
+        What to do with training pairs that cross others.
+    %(learning)s
+
+    Attributes
+    ----------
+    weights_ : array
+        One weight for each of ``tying_.names``.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Examples
+    --------
+    >>> sequences, structures = ["GGGAAAACCC", "GCGAAAGC"], ["(((....)))", "((....))"]
+    >>> RnaFolder().fit(sequences, structures).predict(["GGGAAAACCC"])  # doctest: +SKIP
+    ['(((....)))']
+    """
+
+    loss: Any = "crf"
+    C: float | None = 0.1
+    solver: Any = "dca"
+    _: KW_ONLY
+    max_epochs: int | None = 5
+    patience: int = 3
+    trade_off: float = 0.5
+    relative_cost: bool = False
+    decode: str = "auto"
+    gamma: float = 1.0
+    pairs: Any = CANONICAL
+    max_loop: int = LONGEST
+    pseudoknots: str = "drop"
+
+    weights_: np.ndarray = field(init=False)
 
     _checks = {
         **Structured._checks,
-        "trade_off": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
-        "relative_cost": (_is_bool, "a bool"),
-        "decode": _one_of("auto", "best", "mea"),
-        "gamma": (_is_real(0.0), "a float in the range (0, inf)"),
+        "trade_off": (is_share, "a float in the range [0, 1]"),
+        "relative_cost": (is_bool, "a bool"),
+        "decode": one_of("auto", "best", "mea"),
+        "gamma": (is_real(0.0), "a float in the range (0, inf)"),
         "pairs": (_are_pairs, "a list of pairs such as 'GU', or None for all"),
-        "max_loop": (lambda value: _is_count(0)(value) and value <= LONGEST, f"an int in the range [0, {LONGEST}]"),
-        "pseudoknots": _one_of("drop", "refuse"),
+        "max_loop": (lambda value: is_count(0)(value) and value <= LONGEST, f"an int in the range [0, {LONGEST}]"),
+        "pseudoknots": one_of("drop", "refuse"),
     }
 
-    def __init__(
-        self,
-        loss="crf",
-        C=0.1,
-        solver="dca",
-        l1_ratio=0.0,
-        trade_off=0.5,
-        relative_cost=False,
-        decode="auto",
-        gamma=1.0,
-        pairs=CANONICAL,
-        max_loop=LONGEST,
-        pseudoknots="drop",
-        max_epochs=5,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=3,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.trade_off = trade_off
-        self.relative_cost = relative_cost
-        self.decode = decode
-        self.gamma = gamma
-        self.pairs = pairs
-        self.max_loop = max_loop
-        self.pseudoknots = pseudoknots
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # an RnaSet has its own
+        tags.input_tags.two_d_array = False
+        return tags
 
     def _check_parameters(self) -> Loss:
         loss = super()._check_parameters()
@@ -218,9 +228,13 @@ class Folder(Structured):
     def _partners(self, given: Sequences) -> list[np.ndarray]:
         return self._fold(self._problem(given)[0], self.weights_, self.temperature_)
 
+    def predict_partners(self, X) -> list[np.ndarray]:
+        """The structure of each sequence as the partner of each base, from 0, -1 for none: see `decode`."""
+        return self._partners(self._read(X))
+
     def predict(self, X) -> list[str]:
-        """The structure of each sequence as a dot-bracket: see `decode`."""
-        return [write_dot_bracket(partners) for partners in self._partners(self._read(X))]
+        """The same as dot-brackets."""
+        return [write_dot_bracket(partners) for partners in self.predict_partners(X)]
 
     def base_pairs(self, X, y=None, *, slips: bool = False) -> BasePairScores:
         """Sensitivity, selectivity and F1 (see `partwise.metrics.base_pair_scores`)."""
@@ -278,8 +292,7 @@ class Folder(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"labels": np.array(["structure"], object), "n_features": tying().n_weights, "training": self.training_}
-        return header, {"weights": self.weights_}
+        return {"training": self.training_}, {"weights": self.weights_}
 
     def _from_file(self, header, tensors, need):
         self.weights_, self.training_ = tensors["weights"], header.get("training")

@@ -1,0 +1,79 @@
+"""What the verbs that work with a model share: their options are those of all tasks together, and the model says whose.
+
+A task declares the options that its ``predict``, ``evaluate``, ``inspect`` and ``suspects`` have
+(`partwise.tasks.common.command`). A verb shows them all; given a model, it refuses those of other tasks.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Any
+
+from partwise.cli.options import as_parameters, filled
+from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS, Task
+
+
+def options_of(task: Task, verb: str) -> Any:
+    """The dataclass of a task's options for a verb; None: it cannot do that."""
+    return getattr(task.command, f"{verb}_options")
+
+
+def all_options(verb: str) -> list[inspect.Parameter]:
+    """The options of all tasks, each once."""
+    found: dict[str, inspect.Parameter] = {}
+    for task in TASKS:
+        if options := options_of(task, verb):
+            found = {one.name: one for one in as_parameters(options)} | found
+    return list(found.values())
+
+
+def options_for(task: Task, verb: str, given: dict[str, Any], what: Any) -> Any:
+    """The task's own options, filled in; says so if another's were given."""
+    own = options_of(task, verb)
+    if own is None:
+        able = ", ".join(other.does for other in TASKS if options_of(other, verb))
+        raise Refusal(f"{verb} is for a model that {able}; {what} {task.does}.")
+    names = {field.name for field in dataclasses.fields(own)}
+    for one in all_options(verb):
+        if one.name not in names and given[one.name] != one.default:
+            whose = " or ".join(other.does for other in TASKS if has_option(other, verb, one.name))
+            flag = next(name for name in option_names(one) if name.startswith("--"))
+            raise Refusal(f"{flag} is for models that {plural(whose)}, and {what} {task.does}.")
+    return filled(own, given)
+
+
+def has_option(task: Task, verb: str, name: str) -> bool:
+    """Whether a task's verb has an option."""
+    own = options_of(task, verb)
+    return own is not None and name in {field.name for field in dataclasses.fields(own)}
+
+
+def option_names(one: inspect.Parameter) -> list[str]:
+    """What an option is called on the command line."""
+    return list(one.annotation.__metadata__[0].param_decls)
+
+
+def plural(does: str) -> str:
+    """"labels sequences or parses" as one says it of many: "label sequences or parse"."""
+    return " or ".join(" ".join([words.split()[0].removesuffix("s"), *words.split()[1:]]) for words in does.split(" or "))
+
+
+def load(path: Path, jobs: int | None = None) -> tuple[Any, Task]:
+    """A model, without importing scikit-learn, and its task."""
+    from partwise.tasks.common import model_file
+
+    model = model_file.load(path, plain=True)
+    if jobs is not None:
+        model.n_jobs = jobs
+    return model, BY_ESTIMATOR[type(model).__name__]
+
+
+def alone(verb: str, given: dict[str, Any]) -> tuple[Task, Any] | None:
+    """The task that can do without a model what the options ask for, and those options."""
+    for task in TASKS:
+        if (own := options_of(task, verb)) and task.command.stands_alone(filled(own, given)):
+            return task, filled(own, given)
+    return None

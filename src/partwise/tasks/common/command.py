@@ -1,0 +1,137 @@
+"""`Command`: a task on the command line. What all tasks do alike is written here once; a task fills in what is its own.
+
+Neither typer nor scikit-learn is imported here: `partwise.cli` makes verbs of the commands that the registry knows.
+"""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+from partwise.tasks.common.command_options import Evaluate, Inspect, Options, Predict, Refusal, Suspects, Training
+
+
+class Seconds(dict[str, float]):
+    """How long each stage took: call it at the end of one."""
+
+    def __init__(self) -> None:
+        self.begun = self.marked = time.perf_counter()
+
+    def __call__(self, stage: str) -> None:
+        now = time.perf_counter()
+        self[stage] = self.get(stage, 0.0) + now - self.marked
+        self.marked = now
+
+    def total(self) -> dict[str, float]:
+        """With the sum of all."""
+        return {**self, "total": time.perf_counter() - self.begun}
+
+
+class Told(NamedTuple):
+    """An answer twice: for machines, and for people."""
+
+    found: dict[str, Any]
+    text: Any  #: a string, or anything that rich can print
+
+
+class Command:
+    """What a task can do on the command line; each has one, called ``COMMAND``, in its module ``command``."""
+
+    file: ClassVar[str]  #: what ``train`` is given, in words
+    details: ClassVar[str]  #: a paragraph for ``--help``
+    example: ClassVar[str]  #: a command to show there
+    options: ClassVar[type[Options]] = Options  #: of ``train``
+    predict_options: ClassVar[type[Predict]] = Predict
+    evaluate_options: ClassVar[type[Evaluate]] = Evaluate
+    inspect_options: ClassVar[type[Inspect]] = Inspect
+    suspects_options: ClassVar[type[Suspects]] | None = None  #: None: it cannot
+    forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
+
+    # -- training -----------------------------------------------------------------------------------------------------
+
+    def start(self, file: str, dev: str | None, options: Any, make: Callable[..., Any]) -> Training:
+        """Read the files, and make the estimator: ``make(**parameters)`` adds all that was asked for."""
+        raise NotImplementedError
+
+    def inputs(self, options: Any) -> dict[str, Any]:
+        """Files that the options name."""
+        return {}
+
+    def workload(self, folder: Path) -> Path:
+        """A tiny file to train on, made up and written there: what tests of all tasks use."""
+        raise NotImplementedError
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def read(self, file: str, options: Any) -> Any:
+        """The data in a file."""
+        raise NotImplementedError
+
+    def count(self, data: Any) -> dict[str, int]:
+        """How much it is: ``{"sequences": ..., "tokens": ...}``, or what they are called there."""
+        raise NotImplementedError
+
+    # -- the other verbs ----------------------------------------------------------------------------------------------
+
+    def form(self, options: Any) -> Callable[[Any, Any], str | bytes]:
+        """The format that is asked for."""
+        wanted = options.form or next(iter(self.forms))
+        if wanted not in self.forms:
+            raise Refusal(f"--format {wanted}: the answers of this model are written as {', '.join(self.forms)}.")
+        return self.forms[wanted]
+
+    def predict(
+        self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds
+    ) -> dict[str, Any]:
+        """Write the model's answers; returns how much it was."""
+        form = self.form(options)
+        data = self.read(file, options)
+        seconds("read")
+        made = form(model, data)
+        seconds("label")
+        write(made if isinstance(made, bytes) else made.encode(options.encoding))
+        seconds("write")
+        counts = self.count(data)
+        name, number = list(counts.items())[-1]  # of the smallest things that are counted
+        return {**counts, f"{name}_per_second": number / max(seconds["label"], 1e-9)}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        """The task's metrics under their usual names."""
+        raise NotImplementedError
+
+    def table(self, found: dict[str, Any]) -> str:
+        """The same for people."""
+        raise NotImplementedError
+
+    def evaluate(self, model: Any, file: str, options: Any, seconds: Seconds) -> Told:
+        """Score a model by a file that has the truth."""
+        data = self.read(file, options)
+        seconds("read")
+        found = self.scores(model, data)
+        seconds("label")
+        return Told({**self.count(data), **found}, self.table(found))
+
+    def stands_alone(self, options: Any) -> bool:
+        """Whether ``evaluate`` or ``suspects`` can do what the options ask for with a file alone, without a model."""
+        return False
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        """What the model is and has learnt: for machines, for people; and drawn, if there is a name for the picture."""
+        raise NotImplementedError
+
+    def inspect(self, model: Any, options: Any) -> Told:
+        """What the model is, and what it has learnt."""
+        found, text = self.look(model, options.top, options.picture)
+        return Told(found if options.picture is None else {**found, "picture": str(options.picture)}, text)
+
+    def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
+        """Labels of a file that are probably wrong, worst first."""
+        raise NotImplementedError
+
+
+def compressed(path: Path | None, content: bytes) -> bytes:
+    """As a file of that name should have it."""
+    return gzip.compress(content, mtime=0) if path is not None and path.suffix == ".gz" else content

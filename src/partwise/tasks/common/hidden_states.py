@@ -1,0 +1,37 @@
+"""Labels made of states that nobody sees, for the estimators that have a parameter `hidden`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from partwise.solvers import Solver
+from partwise.solvers.base import Task
+from partwise.solvers.cccp import first_guess
+from partwise.structures.common.hidden import States, small_weights
+
+
+class HiddenStates:
+    """What `Structured` does not know: where training begins, and what states are called."""
+
+    hidden: int
+    classes_: np.ndarray
+
+    @property
+    def _states(self) -> States:
+        return States(len(self.classes_), self.hidden)
+
+    @property
+    def states_(self) -> list[Any]:
+        """What the rows of `coef_` are about: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2"."""
+        self._require_fitted("states_")  # type: ignore[attr-defined]
+        return self._states.names(self.classes_.tolist())
+
+    def _start(self, task: Task, solver: Solver) -> np.ndarray | None:
+        """Weights to begin at: states of one label must not be alike, or they would stay so. None: zero."""
+        if self.hidden == 1:
+            return None
+        start = small_weights(task.problem, task.seed, task.dtype)
+        # completions by random weights are bad ones to solve a whole convex problem for
+        return first_guess(task, start) if solver.takes == "differences" else start
