@@ -29,16 +29,14 @@ import numpy as np
 
 from partwise import __version__
 from partwise.features.labels import LONGEST
-from partwise.losses import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
+from partwise.losses import LOSS_KINDS, Family
 from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.whole_file import whole_file
 
 FORMAT, FORMAT_VERSION = "partwise-model", 2
 DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
 MASK, VALUES = "weights.mask", "weights.values"
-LOSS_TAGS: dict[str, Any] = {
-    "loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp, "rescaled": Rescaled, "rescaled_ramp": RescaledRamp
-}  # fmt: skip
+LOSS_TAGS = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}  # the family was there first
 
 #: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
 ESTIMATORS = {
@@ -90,7 +88,7 @@ def to_json(value: Any, what: str) -> Any:
         if type(value) is kind:
             return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
     if isinstance(value, CCCP):
-        return {"cccp": [to_json(value.solver, what), value.epochs]}
+        return {"cccp": [to_json(value.solver, what), to_json(value.epochs, what)]}
     if isinstance(value, Solver) and SOLVERS.get(value.name) is type(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"solver": [value.name, to_json(fields, what)]}
@@ -131,7 +129,7 @@ def from_json(value: Any) -> Any:
     if tag in LOSS_TAGS:
         return LOSS_TAGS[tag](*(from_json(item) for item in content))
     if tag == "cccp" and len(content) == 2:
-        return CCCP(from_json(content[0]), content[1])
+        return CCCP(from_json(content[0]), from_json(content[1]))
     if tag == "solver" and content[0] in SOLVERS:
         return SOLVERS[content[0]](**from_json(content[1]))
     raise ValueError(f"unknown value {str(value)[:80]}")
