@@ -146,6 +146,28 @@ def test_constraints_added_obey_theorem_4_1(variant, every, epsilon):
     assert result.gap <= 2 * epsilon * n * C
 
 
+@pytest.mark.parametrize("variant", ["a", "b"])
+@pytest.mark.parametrize("tol", [0.5, 1e-3, 1e-12])
+def test_epsilon_decides_whatever_the_tolerance(variant, tol):
+    problem, C = PROBLEMS["chain"], 0.7
+    for epsilon in (1.0, 0.1, 1e-5):
+        result = solve(problem, "hinge", NSlack(variant, epsilon=epsilon), C=C, tol=tol, max_epochs=2000)
+        assert result.status == "converged" and f"epsilon = {epsilon:g}" in result.message
+        assert result.gap <= 2 * epsilon * 6 * C
+        again = solve(problem, "hinge", NSlack(variant, epsilon=epsilon), C=C, tol=0.01, max_epochs=2000, evaluate="epoch")
+        assert again.n_epochs == result.n_epochs
+        short = solve(problem, "hinge", NSlack(variant, epsilon=epsilon), C=C, tol=tol, max_epochs=1)
+        assert short.status == "max_epochs" and not short.converged
+
+
+def test_epsilon_ends_the_rounds_of_cccp():
+    """A round solved to epsilon is over, though its gap is above the tolerance of the run."""
+    result = solve(PROBLEMS["multiclass"], "ramp", NSlack(epsilon=0.2), C=0.7, tol=1e-9, max_epochs=500)
+    check_rounds(PROBLEMS["multiclass"], result)
+    assert result.status == "converged" and max(np.diff([0, *(r.epochs for r in result.rounds)])) < 50
+    assert result.rounds[-1].gap > 1e-9 * result.rounds[-1].primal
+
+
 # -- resuming, threads, weights, precision ----------------------------------------------------------------------------------
 
 

@@ -18,35 +18,26 @@ __version__ = "0.1.0.dev0"
 
 if TYPE_CHECKING:
     from partwise.engine.compilation import cache_stats, interpret
-    from partwise.estimators import (
-        Aligner,
-        Classifier,
-        ConstituencyParser,
-        DependencyParser,
-        GraphLabeler,
-        Ranker,
-        RnaFolder,
-        SequenceLabeler,
-    )
     from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.solvers.comparison import compare
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
     from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
+    from partwise.tasks.alignment.estimator import Aligner
+    from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.common.model_file import ModelFileError, load
+    from partwise.tasks.constituency.estimator import ConstituencyParser
+    from partwise.tasks.dependency.estimator import DependencyParser
+    from partwise.tasks.folding.estimator import RnaFolder
+    from partwise.tasks.graphs.estimator import GraphLabeler
+    from partwise.tasks.ranking.estimator import Ranker
+    from partwise.tasks.tagging.estimator import SequenceLabeler
     from partwise.text.columns import ColumnFile, Columns, read_columns
     from partwise.text.template_encoder import TemplateEncoder
 
+#: where a name is, but for the estimators: those the registry of tasks knows
 _HOME = {
     "compare": "solvers.comparison",
-    "Aligner": "estimators",
-    "Classifier": "estimators",
-    "ConstituencyParser": "estimators",
-    "DependencyParser": "estimators",
-    "GraphLabeler": "estimators",
-    "Ranker": "estimators",
-    "RnaFolder": "estimators",
-    "SequenceLabeler": "estimators",
     "FactorGraph": "structures.factor_graph.model",
     "graph_families": "structures.factor_graph.model",
     "graph_problem": "structures.factor_graph.model",
@@ -120,9 +111,14 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(importlib.import_module(f"partwise.{_HOME[name]}"), name)
+    elif name in __all__:
+        from partwise.tasks.common.registry import BY_ESTIMATOR
+
+        value = BY_ESTIMATOR[name].public
+    else:
         raise AttributeError(f"module 'partwise' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"partwise.{_HOME[name]}"), name)
     globals()[name] = value  # the next access is a plain lookup
     return value
 

@@ -56,4 +56,6 @@ def run(model: Path, file: str | None, jobs: int, as_json: bool, quiet: bool, **
     if not (quiet and as_json):
         show(told.text, sys.stderr if as_json else sys.stdout)
     if as_json:
-        print_json({"model": None if file is None else str(model), "file": file or str(model), **told.found, "seconds": seconds.total()})
+        print_json(
+            {"model": None if file is None else str(model), "file": file or str(model), **told.found, "seconds": seconds.total()}
+        )

@@ -57,7 +57,7 @@ def option_names(one: inspect.Parameter) -> list[str]:
 
 
 def plural(does: str) -> str:
-    """"labels sequences or parses" as one says it of many: "label sequences or parse"."""
+    """ "labels sequences or parses" as one says it of many: "label sequences or parse"."""
     return " or ".join(" ".join([words.split()[0].removesuffix("s"), *words.split()[1:]]) for words in does.split(" or "))
 
 

@@ -29,7 +29,9 @@ Labels come as one more column of the text, trees in the place of those that wer
 
 def command() -> Any:
     """The verb."""
-    where = typer.Option("--output", "-o", help="Where to write; compressed if it ends in .gz. (default: stdout)", rich_help_panel=OUTPUT)
+    where = typer.Option(
+        "--output", "-o", help="Where to write; compressed if it ends in .gz. (default: stdout)", rich_help_panel=OUTPUT
+    )
     as_json = typer.Option("--json", help="Print counts and times as JSON on stdout; needs --output.")
     parameters = [
         parameter("model", Path, typer.Argument(help="Model file.")),

@@ -65,9 +65,7 @@ def command_for(task: Task) -> Any:
     return as_command(task.verb, text, parameters, run)
 
 
-def fit_file(
-    task: Task, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run
-) -> None:
+def fit_file(task: Task, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run) -> None:
     """Train on a file, and keep what came of it."""
     check_paths(
         inputs={"the file to learn from": file, "--dev": dev, "--start-from": how.start_from, **task.command.inputs(options)},
@@ -160,7 +158,7 @@ class Session:
             "epochs": result.n_epochs,
             "loss": result.loss.name,
             "solver": result.solver.name,
-            "C": result.C,
+            "C": estimator.C_,
             "l1_ratio": estimator.l1_ratio,
             "weights": int(result.w.size),
             "nonzero": result.n_nonzero,

@@ -447,6 +447,17 @@ LOSSES: dict[str, Loss] = {
 }
 
 
+#: the records, by the names they have in model files
+LOSS_KINDS: dict[str, type[Loss]] = {
+    "family": Family,
+    "ramp": Ramp,
+    "soft_ramp": SoftRamp,
+    "rescaled": Rescaled,
+    "rescaled_ramp": RescaledRamp,
+    "summed": Summed,
+}
+
+
 def get_loss(loss: str | Loss) -> Loss:
     """The loss of that name, or `loss` itself if it is one already."""
     if isinstance(loss, Loss):

@@ -213,7 +213,7 @@ class CCCP(Solver):
             over, value = in_round >= LONGEST, None
             if over or progress.estimate <= tolerance * scale:
                 value = self.solver.bounds(problem, state.inside)
-                over = over or value.gap <= tolerance * abs(value.primal)
+                over = over or bool(self.solver.verdict(state.inside, value, tolerance))
         if over:
             self.finish_round(task, state, problem, value or self.solver.bounds(problem, state.inside))
         state.oracle_calls = state.inside.oracle_calls + state.looks
@@ -230,7 +230,7 @@ class CCCP(Solver):
         different(state.starts, state.targets, view.targets, changed)
         changed &= task.C > 0
         fall = state.objective - view.objective
-        solved = not self.certified or value.gap <= task.tol * abs(value.primal)
+        solved = not self.certified or bool(self.solver.verdict(state.inside, value, task.tol))
         state.idle = state.idle + 1 if fall <= task.tol * abs(view.objective) else 0
         if fall > 0:
             state.best, state.objective = w, view.objective

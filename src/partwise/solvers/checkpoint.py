@@ -19,7 +19,7 @@ from partwise.losses.in_loops import Workspace
 from partwise.solvers.base import Solver, Task, size_of, unfinished
 from partwise.solvers.result import Best, Record, SolveResult
 
-FORMAT = "partwise-checkpoint"
+FORMAT, VERSION = "partwise-checkpoint", 1
 
 
 def is_scratch(value: Any) -> bool:
@@ -47,12 +47,12 @@ class Checkpoint:
 
     def load(self, solver: Solver, task: Task) -> SolveResult | None:
         """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
-        from partwise.tasks.common.model_file import read_tensors
+        from partwise.files.tensors import read_tensors
 
         self.fingerprint = fingerprint(solver, task)
         if not os.path.exists(self.path):
             return None
-        header, tensors = read_tensors(self.path, FORMAT)
+        header, tensors = read_tensors(self.path, FORMAT, VERSION)
         found = header.get("fingerprint")
         if found != self.fingerprint:
             other = [key for key, value in self.fingerprint.items() if not isinstance(found, dict) or found.get(key) != value]
@@ -64,7 +64,7 @@ class Checkpoint:
 
     def save(self, record: Record) -> None:
         """A callback: write the file if it is time."""
-        from partwise.tasks.common.model_file import write_tensors
+        from partwise.files.tensors import write_tensors
 
         now = time.monotonic()
         if self.every and now - self.last < max(self.every, 20 * self.cost):

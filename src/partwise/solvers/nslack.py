@@ -142,7 +142,8 @@ class NSlack(Solver):
     every : int
         Constraints that variant (a) waits for before it solves; 1 is the paper to the letter.
     epsilon : float, optional
-        Violations up to this size are tolerated, in units of the loss of an example. None: as the tolerance of the run asks for.
+        Violations up to this size are tolerated, in units of the loss of an example, and the run ends when there are no larger
+        ones, whatever its tolerance (but a tolerance of 0 runs all epochs, as ever). None: as the tolerance of the run asks for.
     """
 
     name = "nslack"
@@ -203,8 +204,10 @@ class NSlack(Solver):
         estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
         state.seen = seen
         state.epochs += 1
-        state.done = self.epsilon is not None and state.last == 0 and seen <= 2.0 * self.epsilon * float(task.C.sum())
-        return Progress(loss, 0.0 if state.done else estimate, loss + 0.5 * float(w @ w))
+        if self.epsilon is not None:
+            state.done = state.last == 0 and seen <= 2.0 * self.epsilon * float(task.C.sum())
+            estimate = 0.0 if state.done else math.inf
+        return Progress(loss, estimate, loss + 0.5 * float(w @ w))
 
     def solve_restricted(self, task: Task, state: NSlackState) -> None:
         """Maximise the dual over all S from where it is, until the mean gap of the working sets is small (variant a)."""
@@ -246,6 +249,6 @@ class NSlack(Solver):
         return self.inside.bounds(task, state)
 
     def verdict(self, state: NSlackState, value: Value, tol: float) -> str:
-        if state.done:
-            return f"no constraint is violated by more than epsilon = {self.epsilon:g}"
-        return super().verdict(state, value, tol)
+        if self.epsilon is None:
+            return super().verdict(state, value, tol)
+        return f"no constraint is violated by more than epsilon = {self.epsilon:g}" if state.done else ""

@@ -27,10 +27,10 @@ from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import Task, run, size_of
 from partwise.solvers.checkpoint import Checkpoint
+from partwise.solvers.defaults import choose
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 from partwise.tasks.common.checks import Check, is_bool, is_callbacks, is_count, is_dtype, is_real, is_share, optional
-
 
 #: what the docstring of every estimator says of the parameters they all have, where it says "%(learning)s"
 LEARNING = """
@@ -65,7 +65,7 @@ loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp
     probabilities, the ramp losses are robust against wrong labels. With parameters: ``"family(beta=1, gamma=3)"``.
 C : float, optional
     Weight of the losses against the regulariser: the smaller, the stronger the regularisation. By default it depends on the
-    loss (`partwise.solvers.defaults`); `result_.C` says which it was.
+    loss (`partwise.solvers.defaults`); `C_` says which it was.
 solver : str or Solver, default="auto"
     A name from `partwise.SOLVERS`, with parameters (``"nslack(variant='b')"``) or without, or an object; `solver_` says what
     ``"auto"`` picked.
@@ -204,25 +204,27 @@ class Structured:
         self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
-        task = make_task(problem, loss, self.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
+        chosen = choose(loss, problem, self.l1_ratio, self.C, self.solver, self.max_epochs)
+        task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
         if start is not None:
             self._check_size(problem, start)
-        solver = get_solver(self.solver, problem, loss, self.l1_ratio)
-        self._check_average(solver)
-        solver = with_average(solver, self.average)
+        self._check_average(chosen.solver)
+        solver = with_average(chosen.solver, self.average)
+        self.C_ = chosen.C
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
-        self._run(solver, task, loss, validation, self._start(task, solver) if start is None else start, checkpoint)
+        start = self._start(task, solver) if start is None else start
+        self._run(solver, task, loss, validation, start, checkpoint, chosen.max_epochs)
 
     def _start(self, task: Task, solver: Solver) -> np.ndarray | None:
         """Weights to begin at; None: zero."""
         return None
 
-    def _run(self, solver, task, loss, validation, start, checkpoint, evaluate=None) -> None:
+    def _run(self, solver, task, loss, validation, start, checkpoint, max_epochs, evaluate=None) -> None:
         saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
         result = run(
             solver,
             task,
-            max_epochs=self.max_epochs,
+            max_epochs=max_epochs,
             tol=self.tol,
             validation=validation,
             patience=self.patience,
@@ -247,7 +249,8 @@ class Structured:
         stream = getattr(self, "_stream", None)
         if stream is None:
             self._stream_seed = self._seed()
-        task = make_task(problem, loss, self.C, sample_weight, self._stream_seed, False, self._dtype, self.n_jobs)
+        self.C_ = choose(loss, problem, C=self.C).C
+        task = make_task(problem, loss, self.C_, sample_weight, self._stream_seed, False, self._dtype, self.n_jobs)
         check(solver, problem, loss)
         start = getattr(self, "weights_", None)
         if start is not None:

@@ -83,9 +83,7 @@ class Command:
             raise Refusal(f"--format {wanted}: the answers of this model are written as {', '.join(self.forms)}.")
         return self.forms[wanted]
 
-    def predict(
-        self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds
-    ) -> dict[str, Any]:
+    def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
         """Write the model's answers; returns how much it was."""
         form = self.form(options)
         data = self.read(file, options)

@@ -18,47 +18,25 @@ Writing is atomic (`partwise.files.whole_file`): a full disk or a kill leaves th
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import json
 import math
 import os
-import zlib
 from typing import Any
 
 import numpy as np
 
 from partwise import __version__
 from partwise.features.given_labels import LONGEST
-from partwise.files.whole_file import whole_file
-from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp
+from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
+from partwise.losses.records import LOSS_KINDS, Family
 from partwise.solvers import CCCP, SOLVERS, Solver
+from partwise.tasks.common.registry import BY_ESTIMATOR
 
 FORMAT, FORMAT_VERSION = "partwise-model", 2
 DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
 MASK, VALUES = "weights.mask", "weights.values"
-LOSS_TAGS: dict[str, Any] = {
-    "loss": Family, "ramp": Ramp, "soft_ramp": SoftRamp, "rescaled": Rescaled, "rescaled_ramp": RescaledRamp
-}  # fmt: skip
+LOSS_TAGS = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}  # the family was there first
 
-#: what the file calls it: the class that scikit-learn knows, and the class below it, if any, that does without
-ESTIMATORS = {
-    "Aligner": ("partwise.tasks.alignment.face.Aligner", "partwise.tasks.alignment.estimator.PairAligner"),
-    "Classifier": ("partwise.tasks.classification.estimator.Classifier",),
-    "ConstituencyParser": (
-        "partwise.tasks.constituency.face.ConstituencyParser",
-        "partwise.tasks.constituency.estimator.BracketParser",
-    ),
-    "DependencyParser": ("partwise.tasks.dependency.face.DependencyParser", "partwise.tasks.dependency.estimator.TreeParser"),
-    "GraphLabeler": ("partwise.tasks.graphs.face.GraphLabeler", "partwise.tasks.graphs.estimator.NodeLabeler"),
-    "Ranker": ("partwise.tasks.ranking.face.Ranker", "partwise.tasks.ranking.estimator.QueryRanker"),
-    "RnaFolder": ("partwise.tasks.folding.face.RnaFolder", "partwise.tasks.folding.estimator.Folder"),
-    "SequenceLabeler": ("partwise.tasks.tagging.face.SequenceLabeler", "partwise.tasks.tagging.estimator.Tagger"),
-}
 NOT_SAVED = ("callbacks",)  # code
-
-
-class ModelFileError(ValueError):
-    """A model cannot be written to, or read from, a file; the message names the file and says why."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -90,7 +68,7 @@ def to_json(value: Any, what: str) -> Any:
         if type(value) is kind:
             return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
     if isinstance(value, CCCP):
-        return {"cccp": [to_json(value.solver, what), value.epochs]}
+        return {"cccp": [to_json(value.solver, what), to_json(value.epochs, what)]}
     if isinstance(value, Solver) and SOLVERS.get(value.name) is type(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"solver": [value.name, to_json(fields, what)]}
@@ -131,7 +109,7 @@ def from_json(value: Any) -> Any:
     if tag in LOSS_TAGS:
         return LOSS_TAGS[tag](*(from_json(item) for item in content))
     if tag == "cccp" and len(content) == 2:
-        return CCCP(from_json(content[0]), content[1])
+        return CCCP(from_json(content[0]), from_json(content[1]))
     if tag == "solver" and content[0] in SOLVERS:
         return SOLVERS[content[0]](**from_json(content[1]))
     raise ValueError(f"unknown value {str(value)[:80]}")
@@ -151,10 +129,9 @@ def _dtype(name: Any, kinds: str) -> np.dtype:
 
 def save(estimator: Any, path: Any) -> None:
     """Write a fitted estimator to `path`."""
-    name = next((name for name, kinds in ESTIMATORS.items() if _full_name(type(estimator)) in kinds), None)
-    if name is None:
-        name = type(estimator).__name__
-        raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(ESTIMATORS)}.")
+    name = type(estimator).__name__
+    if name not in BY_ESTIMATOR or not isinstance(estimator, BY_ESTIMATOR[name].core):
+        raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(BY_ESTIMATOR)}.")
     model, tensors = estimator._to_file()
     parameters = {key: value for key, value in estimator.parameters().items() if key not in NOT_SAVED}
     if isinstance(parameters.get("random_state"), np.random.RandomState):
@@ -204,37 +181,6 @@ def with_zeros(tensors: dict[str, np.ndarray], n: Any) -> np.ndarray:
     return weights
 
 
-def _full_name(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__name__}"
-
-
-def write_tensors(path: Any, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:
-    """A safetensors file, written without a second copy of the tensors in memory (the library's own writer makes two)."""
-    arrays = {key: np.ascontiguousarray(tensor) for key, tensor in tensors.items()}
-    header = {**header, "crc32": {key: zlib.crc32(_bytes(array)) for key, array in arrays.items()}}
-    table: dict[str, Any] = {"__metadata__": {"partwise": json.dumps(header, allow_nan=False)}}
-    end = 0
-    for key, array in sorted(arrays.items(), key=lambda item: -item[1].itemsize):  # aligned, if the widest come first
-        begin, end = end, end + array.nbytes
-        table[key] = {"dtype": SAFETENSORS[array.dtype.str[1:]], "shape": list(array.shape), "data_offsets": [begin, end]}
-    text = json.dumps(table).encode()
-    text += b" " * (-len(text) % 8)
-    try:
-        with whole_file(path) as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for key in list(table)[1:]:
-                file.write(_bytes(arrays[key]))
-    except IsADirectoryError as error:
-        raise ModelFileError(str(error)) from None
-
-
-SAFETENSORS = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u1": "U8", "b1": "BOOL", "u8": "U64", "u4": "U32", "i1": "I8"}
-
-
-def _bytes(array: np.ndarray) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Reading
 # ---------------------------------------------------------------------------------------------------------------------
@@ -247,7 +193,7 @@ def load(path: Any, plain: bool = False) -> Any:
     ----------
     path : path
     plain : bool
-        Make it of the class below the scikit-learn face, where there is one: quicker to import.
+        Without the face that scikit-learn wants to see: quicker to import.
 
     Raises
     ------
@@ -257,7 +203,7 @@ def load(path: Any, plain: bool = False) -> Any:
     path = os.fspath(path)
     if not os.path.exists(path):
         raise FileNotFoundError(f"There is no model file {path!r}.")
-    header, tensors = read_tensors(path, FORMAT)
+    header, tensors = read_tensors(path, FORMAT, FORMAT_VERSION)
     try:
         return _rebuild(header, tensors, plain)
     except ModelFileError as error:
@@ -266,41 +212,20 @@ def load(path: Any, plain: bool = False) -> Any:
         raise ModelFileError(f"{path!r} is damaged or was altered: {type(error).__name__}: {error}") from None
 
 
-def read_tensors(path: str, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and tensors of a file of our format `kind`, after checking version and checksums."""
-    from safetensors import SafetensorError, safe_open
+def labels_in(header: dict[str, Any]) -> np.ndarray:
+    """The labels of a model, if they can be labels."""
+    labels = _need(header, "labels", np.ndarray)
+    if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) != len(labels):
+        raise ValueError("the labels are not a list of distinct values")
+    return labels
 
-    try:
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get("partwise")
-            header = None if text is None else json.loads(text)
-            if not isinstance(header, dict) or header.get("format") != kind:
-                raise ModelFileError(f"{path!r} is a safetensors file, but not a {kind.replace('-', ' ')}.")
-            version = header.get("format_version", FORMAT_VERSION)
-            if not isinstance(version, int) or version < 1:
-                raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
-            if version > FORMAT_VERSION:
-                raise ModelFileError(
-                    f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this "
-                    f"is partwise {__version__}, which reads versions up to {FORMAT_VERSION}. "
-                    "Upgrade with: pip install --upgrade partwise"
-                )
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
-        raise ModelFileError(f"{path!r} is not a partwise model, or is truncated or damaged ({error}).") from None
-    except OSError as error:
-        raise ModelFileError(f"{path!r} cannot be read: {error}.") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise ModelFileError(f"{path!r} is damaged or was altered: its header is not JSON ({error}).") from None
-    sums = header.get("crc32")
-    if not isinstance(sums, dict) or set(sums) != set(tensors):
-        raise ModelFileError(f"{path!r} is damaged or was altered: its header does not match its tensors.")
-    for key, tensor in tensors.items():
-        if zlib.crc32(_bytes(np.ascontiguousarray(tensor))) != sums[key]:
-            raise ModelFileError(f"{path!r} is damaged: the checksum of {key!r} does not match.")
-    return header, tensors
+
+def count_in(header: dict[str, Any], key: str = "n_features") -> int:
+    """A number of features, say."""
+    n = _need(header, key, int)
+    if n < 0:
+        raise ValueError(f"{key} is {n}")
+    return n
 
 
 def _need(header: dict[str, Any], key: str, kind: type) -> Any:
@@ -313,12 +238,12 @@ def _need(header: dict[str, Any], key: str, kind: type) -> Any:
 
 def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool) -> Any:
     name = header.get("estimator")
-    if name not in ESTIMATORS:
+    if name not in BY_ESTIMATOR:
         raise ModelFileError(
             f"it holds a {name!r}, which partwise {__version__} does not know. Upgrade with: pip install --upgrade partwise"
         )
-    module, _, kind_name = ESTIMATORS[name][-1 if plain else 0].rpartition(".")
-    kind = getattr(importlib.import_module(module), kind_name)
+    task = BY_ESTIMATOR[name]
+    kind = task.core if plain else task.public
     parameters = {key: from_json(value) for key, value in _need(header, "parameters", dict).items()}
     unknown = sorted(set(parameters) - set(kind.parameter_names()))
     if unknown:
@@ -337,11 +262,6 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool
         raise ValueError("the weights are missing or not a vector of floats")
     if not np.isfinite(weights).all():
         raise ValueError("the weights are not all finite")
-    labels = _need(model, "labels", np.ndarray)
-    if labels.ndim != 1 or not len(labels) or len(set(labels.tolist())) != len(labels):
-        raise ValueError("the labels are not a list of distinct values")
-    if _need(model, "n_features", int) < 0:
-        raise ValueError(f"n_features is {model['n_features']}")
     weights = weights if weights.flags.writeable else weights.copy()
     expected = estimator._from_file(model, {**tensors, "weights": weights}, _need)
     if expected != weights.size:

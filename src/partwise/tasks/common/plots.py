@@ -1,47 +1,18 @@
-"""The pictures of ``partwise inspect``: weights as a heat map."""
+"""Pictures of weights: heat maps, and figures that are saved in the format that a name asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from partwise.cli.common import Refusal, write
-
-if TYPE_CHECKING:
-    from partwise.tasks.dependency.inspection import Attachments
-    from partwise.tasks.tagging.inspection import Transitions
+from partwise.files.whole_file import whole_file
+from partwise.tasks.common.command_options import Refusal
 
 MOST_NUMBERS = 30  # labels, for weights to be written into the cells
 FORBIDDEN = "0.85"  # grey
-
-
-def draw_transitions(path: Path, transitions: Transitions) -> None:
-    """Red: likely, blue: unlikely, grey: forbidden. From row to column; the last ones are the beginning and the end."""
-    weights = np.where(np.isfinite(transitions.weights), transitions.weights, np.nan)
-    n = len(weights)
-    side = float(np.clip(1.5 + 0.38 * n, 4.0, 24.0))
-    figure = new_figure(side + 1.0, side)
-    image = heat_map(figure.add_subplot(), weights, transitions.rows, transitions.columns)
-    figure.axes[0].set(xlabel="to", ylabel="from", title="Weights of transitions between labels")
-    figure.colorbar(image, shrink=0.7)
-    save(figure, path)
-
-
-def draw_attachments(path: Path, arcs: Attachments) -> None:
-    """Red: likely, blue: unlikely; means over lengths of arcs. Two panels: heads on the left of their word, and on the right."""
-    weights = arcs.weights[..., 0].mean(axis=1)
-    limit, side = float(np.abs(weights).max(initial=1e-9)), float(np.clip(1.5 + 0.38 * len(arcs.heads), 4.0, 24.0))
-    figure = new_figure(2 * side + 1.0, side)
-    axes = figure.subplots(1, 2)
-    for axis, values, where in zip(axes, weights, ("left", "right"), strict=True):
-        heads = arcs.heads if where == "left" else arcs.heads[1:]  # the root lies to the left of all words
-        image = heat_map(axis, values[-len(heads) :], heads, arcs.words, limit)
-        axis.set(xlabel="word", ylabel="head", title=f"Head on the {where} of its word")
-    figure.colorbar(image, ax=axes, shrink=0.7)
-    save(figure, path)
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -81,4 +52,5 @@ def save(figure: Any, path: Path) -> None:
         figure.savefig(content, format=path.suffix.lstrip(".") or "png", dpi=150)
     except ValueError as error:
         raise Refusal(f"{path}: {error}.") from None
-    write(path, content.getvalue())
+    with whole_file(path) as file:
+        file.write(content.getvalue())

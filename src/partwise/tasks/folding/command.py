@@ -157,7 +157,9 @@ class Fold(Command):
             lines.append(f"{'F1' if name == 'f1' else name:24}{percent(found[name]):>12}{percent(found[f'{name}_slips']):>18}")
         lines.append(f"{'structures all right':24}{percent(found['complete']):>12}")
         if found["pseudoknot_pairs"]:
-            lines.append(f"{found['pseudoknot_pairs']:,} pairs of pseudoknots are not counted: nested structures cannot have them")
+            lines.append(
+                f"{found['pseudoknot_pairs']:,} pairs of pseudoknots are not counted: nested structures cannot have them"
+            )
         return "\n".join(lines)
 
     def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:

@@ -1,6 +1,6 @@
 """`RnaFolder`: learns RNA secondary structures.
 
-    minimise  Omega(w) + C sum_i weight_i L_i(w)        over nested structures, s(y) = sum over the loops of y
+minimise  Omega(w) + C sum_i weight_i L_i(w)        over nested structures, s(y) = sum over the loops of y
 """
 
 from __future__ import annotations

@@ -13,7 +13,6 @@ CANONICAL = ("AU", "UA", "CG", "GC", "GU", "UG")
 
 def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is; with `top`, the highest and lowest weights; a heat map of stacks and curves of lengths."""
-
     named = folder.weights_by_name()
     about: dict[str, Any] = {
         "weights": len(named),
@@ -43,7 +42,6 @@ def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
 
 def stack_names() -> list[str]:
     """Of stacks of canonical pairs, sorted."""
-
     tied = tying()
     codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
     return sorted({tied.names[tied.members[tied.ptr[STACK + 16 * outer + inner]]] for outer in codes for inner in codes})
@@ -51,7 +49,6 @@ def stack_names() -> list[str]:
 
 def stacks(folder: Any) -> Any:
     """Scores of a pair (columns) on a pair (rows), canonical ones."""
-
     entries = tying().entries(folder.weights_)
     codes = [4 * BASES.index(pair[0]) + BASES.index(pair[1]) for pair in CANONICAL]
     return entries[[[STACK + 16 * outer + inner for inner in codes] for outer in codes]]

@@ -29,6 +29,7 @@ from partwise.features.given_labels import GivenLabels, numbering
 from partwise.features.rows import Dense, Sparse
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
+from partwise.tasks.common.plots import heat_map, new_figure, save
 from partwise.tasks.tagging.constraints import forbidden_transitions
 from partwise.tasks.tagging.decoder import Decoder
 from partwise.text.columns import Columns
@@ -448,3 +449,15 @@ def _compare(model, problem, a: np.ndarray, b: np.ndarray, token: int):
         part = Contribution(f"{shown(path(a, t))} / {shown(path(b, t))}", *scores)
         (links if token <= t <= token + problem.order else elsewhere).append(part)
     return features, links, elsewhere
+
+
+def draw_transitions(path: Path, transitions: Transitions) -> None:
+    """Red: likely, blue: unlikely, grey: forbidden. From row to column; the last ones are the beginning and the end."""
+    weights = np.where(np.isfinite(transitions.weights), transitions.weights, np.nan)
+    n = len(weights)
+    side = float(np.clip(1.5 + 0.38 * n, 4.0, 24.0))
+    figure = new_figure(side + 1.0, side)
+    image = heat_map(figure.add_subplot(), weights, transitions.rows, transitions.columns)
+    figure.axes[0].set(xlabel="to", ylabel="from", title="Weights of transitions between labels")
+    figure.colorbar(image, shrink=0.7)
+    save(figure, path)
