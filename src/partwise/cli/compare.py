@@ -5,92 +5,100 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from partwise.cli import options
-from partwise.cli.common import Refusal, check_writable, finite, in_words, print_json, write
-from partwise.cli.options import FILES, LEARNING, OUTPUT, option
+from partwise.cli.common import finite, in_words, print_json, write
+from partwise.cli.options import JOBS, JSON, QUIET, as_command, as_parameters, filled, parameter
+from partwise.cli.paths import check_paths
+from partwise.tasks.common.command_options import FILES, LEARNING, OUTPUT, Refusal, option
 
 SCORES = {"accuracy": "accuracy %", "f1": "F1 %"}
+DATA = (
+    "A file, recognised by its content: column file (sequences), svmlight, CSV with the class first; or a data set by name: "
+    "digits comes with partwise; ocr, conll2000, usps, news20 are looked for in the folder PARTWISE_DATA."
+)
+HELP = """Which solver? All of them on the same data, loss and C: objective, gap and score against seconds and oracle calls.
+
+The first solver in the table is the one to take:
+
+    partwise compare train.txt --test test.txt --loss hinge -C 0.05 --solvers sdm,dca,pegasos -o comparison
+"""
+
+
+@dataclass
+class Options:
+    """Of ``compare``."""
+
+    test: str | None = option(FILES, "File to judge by. (default: a fifth of the data, held out)")
+    first: int | None = option(FILES, "Train on the first so many examples only.", min=1)
+    loss: str = option(LEARNING, "Any loss, with parameters or without: see train.", default="hinge")
+    C: float = option(LEARNING, "Weight of the losses against the regulariser.", "-C", default=0.1)
+    solvers: str | None = option(LEARNING, "Names with commas between them. (default: all that can minimise the loss)")
+    tol: float = option(LEARNING, "A solver is done at this relative duality gap.", min=0.0, default=1e-4)
+    seconds: float = option(LEARNING, "Each solver gets so many at most, compiling not counted.", min=0.0, default=10.0)
+    epochs: int | None = option(LEARNING, "And so many epochs at most. (default: no limit)", min=1)
+    seed: int = option(LEARNING, "Of the order of the examples.", min=0, default=0)
+    dtype: str = option(LEARNING, "Of the weights: float64 or float32.", default="float64")
+    templates: str = option(FILES, "Feature templates for column files: a ready-made set, or a file.", default="auto")
+    label_column: int | None = option(FILES, "Column of the labels, from 0; negative: from the last. (default: the last one)")
+    out: Path | None = option(OUTPUT, "Folder for compare.png, compare.md and compare.json.", "--out", "-o")
+
+
+def command() -> Any:
+    """The verb."""
+    data = parameter("data", str, typer.Argument(help=DATA))
+    return as_command("compare", HELP, [data, *as_parameters(Options), JOBS, JSON, QUIET], run)
 
 
 @in_words
-def compare(
-    data: Annotated[
-        str,
-        typer.Argument(
-            help="A file, recognised by its content: column file (sequences), svmlight, CSV with the class first; or a data set "
-            "by name: digits comes with partwise; ocr, conll2000, usps, news20 are looked for in the folder PARTWISE_DATA."
-        ),
-    ],
-    test: Annotated[str | None, option(FILES, "File to judge by. (default: a fifth of the data, held out)")] = None,
-    first: Annotated[int | None, option(FILES, "Train on the first so many examples only.", min=1)] = None,
-    loss: options.Loss = "hinge",
-    c: Annotated[float, option(LEARNING, "Weight of the losses against the regulariser.", "-C")] = 0.1,
-    solvers: Annotated[
-        str | None, option(LEARNING, "Names with commas between them. (default: all that can minimise the loss)")
-    ] = None,
-    tol: Annotated[float, option(LEARNING, "A solver is done at this relative duality gap.", min=0.0)] = 1e-4,
-    seconds: Annotated[float, option(LEARNING, "Each solver gets so many at most, compiling not counted.", min=0.0)] = 10.0,
-    epochs: Annotated[int | None, option(LEARNING, "And so many epochs at most. (default: no limit)", min=1)] = None,
-    seed: options.Seed = 0,
-    dtype: options.Dtype = options.Number.float64,
-    templates: Annotated[str, option(FILES, "Feature templates for column files: a ready-made set, or a file.")] = "auto",
-    label_column: options.LabelColumn = None,
-    out: Annotated[Path | None, option(OUTPUT, "Folder for compare.png, compare.md and compare.json.", "--out", "-o")] = None,
-    jobs: options.Jobs = 1,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Which solver? All of them on the same data, loss and C: objective, gap and score against seconds and oracle calls.
-
-    The first solver in the table is the one to take:
-
-        partwise compare train.txt --test test.txt --loss hinge -C 0.05 --solvers sdm,dca,pegasos -o comparison
-    """
+def run(data: str, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Read, race, tell."""
+    o = filled(Options, given)
     from partwise.cli.compare_data import load
 
     def report(text: str) -> None:
         if not quiet:
             print(text, file=sys.stderr, flush=True)
 
-    names = None if solvers is None else [name.strip() for name in solvers.split(",") if name.strip()]
+    names = None if o.solvers is None else [name.strip() for name in o.solvers.split(",") if name.strip()]
     if names is not None and not names:
         raise Refusal("--solvers: name at least one, say --solvers sdm,dca.")
-    if out is not None:
-        if out.exists() and not out.is_dir():
-            raise Refusal(f"{out} is not a folder.")
-        out.mkdir(parents=True, exist_ok=True)
-        check_writable(out / "compare.json")
-    contest = load(data, test, first, seed, templates, label_column)
+    if o.out is not None:
+        if o.out.exists() and not o.out.is_dir():
+            raise Refusal(f"{o.out} is not a folder.")
+        o.out.mkdir(parents=True, exist_ok=True)
+        files = {f"compare.{end}": o.out / f"compare.{end}" for end in ("json", "md", "png")}
+        check_paths({"the data": data, "--test": o.test}, files)
+    contest = load(data, o.test, o.first, o.seed, o.templates, o.label_column)
     report(contest.about)
     from partwise.solvers.comparison import compare as race
 
     found = race(
         contest.problem,
         names,
-        loss,
-        c,
+        o.loss,
+        o.C,
         score=contest.score,
-        tol=tol,
-        max_seconds=seconds,
-        max_epochs=epochs,
-        seed=seed,
-        dtype=dtype.value,
+        tol=o.tol,
+        max_seconds=o.seconds,
+        max_epochs=o.epochs,
+        seed=o.seed,
+        dtype=o.dtype,
         n_jobs=jobs,
         report=report,
     )
     text = as_markdown(found, contest.about)
     about = {"data": data, "about": contest.about, "jobs": jobs, **found.to_dict()}
-    if out is not None:
-        write(out / "compare.json", json.dumps(finite(about), indent=1).encode())
-        write(out / "compare.md", text.encode())
-        report(f"wrote {out / 'compare.json'}\nwrote {out / 'compare.md'}")
-        if draw(out / "compare.png", found, contest.about):
-            report(f"wrote {out / 'compare.png'}")
+    if o.out is not None:
+        write(o.out / "compare.json", json.dumps(finite(about), indent=1).encode())
+        write(o.out / "compare.md", text.encode())
+        report(f"wrote {o.out / 'compare.json'}\nwrote {o.out / 'compare.md'}")
+        if draw(o.out / "compare.png", found, contest.about):
+            report(f"wrote {o.out / 'compare.png'}")
         else:
             report('for a plot install matplotlib: pip install "partwise[plot]"')
     if as_json:

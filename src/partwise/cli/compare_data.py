@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import Refusal
+from partwise.tasks.common.command_options import Refusal
 
 SVMLIGHT = re.compile(r"^\S+(\s+\d+:\S+)+\s*(#.*)?$")
 HELD_OUT = 0.2  # of the examples, where there is no test file

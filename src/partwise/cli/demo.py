@@ -17,6 +17,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from partwise.cli.common import in_words
+from partwise.cli.options import from_function
+from partwise.tasks.common.command_options import Refusal
+
 SIZES = (25, 50, 100, 200, 400, 800)  # training words on the learning curve; the last one gives the table
 TEST_WORDS = 500
 NOISE = 0.35
@@ -144,6 +148,9 @@ def write_practice(folder: Path, as_json: bool) -> None:
     """Made-up sentences with chunk labels, and what to do with them."""
     from partwise.datasets.sentences import write_sentences
 
+    for name in ("train.txt", "dev.txt", "test.txt"):
+        if (folder / name).exists():
+            raise Refusal(f"{folder / name} is there already, and would be lost; choose another folder.")
     train, dev, test = write_sentences(folder)
     model = folder / "model"
     if as_json:
@@ -153,6 +160,12 @@ def write_practice(folder: Path, as_json: bool) -> None:
     print(f"    partwise train tag {train} --dev {dev} -o {model}\n    partwise evaluate {model} {test}")
 
 
+def command() -> Any:
+    """The verb."""
+    return from_function("demo", demo)
+
+
+@in_words
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("demo_output"),
     seed: Annotated[int, typer.Option(help="Of the words and the noise.")] = 0,

@@ -41,7 +41,7 @@ def options_for(task: Task, verb: str, given: dict[str, Any], what: Any) -> Any:
         if one.name not in names and given[one.name] != one.default:
             whose = " or ".join(other.does for other in TASKS if has_option(other, verb, one.name))
             flag = next(name for name in option_names(one) if name.startswith("--"))
-            raise Refusal(f"{flag} is for models that {plural(whose)}, and {what} {task.does}.")
+            raise Refusal(f"{flag} is for a model that {whose}; {what} {task.does}.")
     return filled(own, given)
 
 
@@ -54,11 +54,6 @@ def has_option(task: Task, verb: str, name: str) -> bool:
 def option_names(one: inspect.Parameter) -> list[str]:
     """What an option is called on the command line."""
     return list(one.annotation.__metadata__[0].param_decls)
-
-
-def plural(does: str) -> str:
-    """ "labels sequences or parses" as one says it of many: "label sequences or parse"."""
-    return " or ".join(" ".join([words.split()[0].removesuffix("s"), *words.split()[1:]]) for words in does.split(" or "))
 
 
 def load(path: Path, jobs: int | None = None) -> tuple[Any, Task]:

@@ -17,8 +17,8 @@ do not exist, 130 after Ctrl-C); then nothing was written. `PARTWISE_DEBUG=1` sh
 
 def commands(command: Any, name: str) -> Iterator[tuple[str, Any]]:
     """All verbs below a command, with their full names."""
-    if hasattr(command, "commands"):
-        for sub_name, sub in command.commands.items():
+    if hasattr(command, "loaded"):
+        for sub_name, sub in command.loaded().items():
             yield from commands(sub, f"{name} {sub_name}")
     else:
         yield name, command

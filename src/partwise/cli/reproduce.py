@@ -3,39 +3,46 @@
 from __future__ import annotations
 
 import sys
-from enum import Enum
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import typer
 
-from partwise.cli.common import Refusal, in_words, print_json
-from partwise.cli.options import Json, Quiet, option
+from partwise.cli.common import in_words, print_json
+from partwise.cli.options import JSON, QUIET, as_command, as_parameters, filled, parameter
+from partwise.tasks.common.command_options import Refusal, option
+
+HELP = "A table or figure of a paper: numbers with intervals, a plot, JSON. Interrupted, it goes on where it was."
 
 
-class Setting(str, Enum):
-    """How much of it."""
+@dataclass
+class Options:
+    """Of ``reproduce``."""
 
-    quick = "quick"
-    full = "full"
+    data: Path | None = option(None, "Folder of corpora. (default: PARTWISE_DATA)")
+    setting: str = option(
+        None, "quick: fewer folds, sentences, epochs, minutes. full: the paper's protocol, an hour or so.", default="quick"
+    )
+    out: Path | None = option(None, "Folder for results. (default: reproduction/NAME)", "--out", "-o")
+    jobs: int = option(None, "Processes.", "--jobs", "-j", min=1, default=1)
+    fresh: bool = option(None, "Start over; by default cells that are done are not run again.", "--fresh", default=False)
+    list_all: bool = option(None, "What there is, and how long it takes.", "--list", default=False)
+
+
+def command() -> Any:
+    """The verb."""
+    name = parameter("name", str | None, typer.Argument(help="Which one; see --list."), None)
+    return as_command("reproduce", HELP, [name, *as_parameters(Options), JSON, QUIET], run)
 
 
 @in_words
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Which one; see --list.")] = None,
-    data: Annotated[Path | None, option(None, "Folder of corpora. (default: PARTWISE_DATA)")] = None,
-    setting: Annotated[
-        Setting, option(None, "quick: fewer folds, sentences, epochs, minutes. full: the paper's protocol, an hour or so.")
-    ] = Setting.quick,
-    out: Annotated[Path | None, option(None, "Folder for results. (default: reproduction/NAME)", "--out", "-o")] = None,
-    jobs: Annotated[int, option(None, "Processes.", "--jobs", "-j", min=1)] = 1,
-    fresh: Annotated[bool, option(None, "Start over; by default cells that are done are not run again.", "--fresh")] = False,
-    list_all: Annotated[bool, option(None, "What there is, and how long it takes.", "--list")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """A table or figure of a paper: numbers with intervals, a plot, JSON. Interrupted, it goes on where it was."""
-    if list_all:
+def run(name: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
+    """Run what is not done yet, and sum up."""
+    o = filled(Options, given)
+    if o.setting not in ("quick", "full"):
+        raise Refusal(f"--setting must be quick or full. Got {o.setting!r}.")
+    if o.list_all:
         list_experiments(as_json)
         return
     if name is None:
@@ -46,11 +53,11 @@ def reproduce(
         if not quiet:
             print(text, file=sys.stderr, flush=True)
 
-    out = Path("reproduction") / name if out is None else out
+    out = Path("reproduction") / name if o.out is None else o.out
     if out.exists() and not out.is_dir():
         raise Refusal(f"{out} is not a folder.")
-    summary, tables = runner.reproduce(name, setting.value, data, out, jobs=jobs, fresh=fresh, report=report)
-    text = "\n\n".join([f"{summary['about']} ({setting.value})", *(table.markdown() for table in tables)])
+    summary, tables = runner.reproduce(name, o.setting, o.data, out, jobs=o.jobs, fresh=o.fresh, report=report)
+    text = "\n\n".join([f"{summary['about']} ({o.setting})", *(table.markdown() for table in tables)])
     if summary["note"]:
         text += f"\n\n{summary['note']}"
     if as_json:
