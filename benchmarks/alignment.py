@@ -23,7 +23,7 @@ from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.experiments.do_table_2 import LETTERS, blosum_weights
-from partwise.structures.alignment.kernels import alignment_problem
+from partwise.structures import alignment_problem
 from partwise.structures.alignment.pair_tables import pair_tables
 
 N, OPEN, EXTEND = 300, -11.0, -1.0

@@ -24,7 +24,7 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.structures.folding.kernels import folding_problem
+from partwise.structures import folding_problem
 
 SIZES = (100, 200, 400)
 CALLS = 5  # the least of which counts

@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.corpora import data_folder, load_conll2000, load_ocr
+from partwise.files.corpora import data_folder
+from partwise.datasets.loaders import load_conll2000, load_ocr
 from partwise.metrics import report_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwise.features.rows import Binary, Sparse
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import take_rows
 from partwise.text.attributes import encode
 
 

@@ -6,7 +6,7 @@ import pytest
 from partwise import kernels
 from partwise.objective import best_outputs
 from partwise.structures import chain_problem
-from partwise.structures.chain.kernels import oracles as chain_oracles
+from partwise.structures.chain import best as chain_best
 
 LABELS = 70
 
@@ -44,7 +44,7 @@ def plain(problem, i, w):
 @pytest.mark.parametrize("spread", [0.01, 1.0, 100.0])
 def test_best_of_many_labels(order, forbidden, spread):
     problem, w = chains(order, forbidden, spread)
-    assert problem.n_labels >= chain_oracles.MANY
+    assert problem.n_labels >= chain_best.MANY
     out, starts, values = best_outputs(problem, w)
     for i in range(3):
         assert values[i] == pytest.approx(plain(problem, i, w), rel=1e-12)
@@ -64,7 +64,7 @@ def test_leaving_out_changes_nothing(spread, forbidden):
         matrix[rng.random(matrix.shape) < forbidden] = -np.inf
         a[rng.random(9) < forbidden] = -np.inf
         bound, out = np.zeros(9), np.zeros(8)
-        chain_oracles.highest_of_rows(matrix.ravel(), 9, 8, bound)
+        chain_best.highest_of_rows(matrix.ravel(), 9, 8, bound)
         np.testing.assert_array_equal(bound, matrix.max(1))
-        chain_oracles.max_sums_of_few(a, bound, matrix.ravel(), 9, 8, out, np.zeros(9, np.int64))
+        chain_best.max_sums_of_few(a, bound, matrix.ravel(), 9, 8, out, np.zeros(9, np.int64))
         np.testing.assert_array_equal(out, (a[:, None] + matrix).max(0))

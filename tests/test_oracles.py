@@ -14,7 +14,7 @@ from partwise.engine.accumulator import accumulator
 from partwise.engine.compilation import entry, interpret
 from partwise.structures import chain_problem
 from partwise.structures.alignment.pair_tables import PairTables
-from partwise.structures.chain.oracles import pair_marginals
+from partwise.structures.chain.sums import pair_marginals
 
 EXAMPLES = settings(max_examples=150, deadline=None)
 K = 4

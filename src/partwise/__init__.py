@@ -14,7 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+from partwise.files.version import __version__
 
 if TYPE_CHECKING:
     from partwise.engine.compilation import cache_stats, interpret

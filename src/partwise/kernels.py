@@ -403,6 +403,16 @@ def measure(problem, lengths):
     return largest, total
 
 
+MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
+
+
+def chunks(problem: Any, most: int = MOST_CHUNKS) -> list[tuple[int, int]]:
+    """Ranges of examples of about equal size: what one thread does at a time. Depends on the problem alone."""
+    n = n_examples(problem)
+    edges = np.linspace(0, n, min(most, max(n, 1)) + 1).astype(int)
+    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+
+
 def sizes(problem: Any) -> tuple[np.ndarray, int]:
     """Offsets of the outputs when laid end to end, and the largest number of parts of one example."""
     starts = np.zeros(n_examples(problem) + 1, np.int64)

@@ -9,21 +9,20 @@ fixed order, so the number of threads never changes the answer.
 from __future__ import annotations
 
 import math
-import os
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
+from partwise.engine.threads import in_threads
+from partwise.kernels import MOST_CHUNKS, chunks
 from partwise.losses.in_loops import add_gradient, evaluate, workspace
 from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound
 from partwise.losses.records import Family, Loss
 
-MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
 BLOCK = 4096  # weights per block: a few vectors of that length stay in the nearest cache
 
@@ -59,33 +58,6 @@ def cost_pass(problem, starts, out, costs):
     """Cost of every output in `out`."""
     for i in range(len(costs)):
         costs[i] = kernels.cost(problem, i, out[starts[i] : starts[i + 1]])
-
-
-def n_threads(n_jobs: int | None) -> int:
-    """Threads meant by `n_jobs`: None is 1, negative counts from the number of cores as in joblib."""
-    if n_jobs is None:
-        return 1
-    if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:
-        raise ValueError(f"The 'n_jobs' parameter must be None or a non-zero integer. Got {n_jobs!r} instead.")
-    cores = os.cpu_count() or 1
-    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))
-
-
-def in_threads(function: Callable[[Any], Any], items: Iterable[Any], n_jobs: int | None) -> list[Any]:
-    """[function(item) for item in items], in order, on `n_jobs` threads."""
-    items = list(items)
-    threads = min(n_threads(n_jobs), len(items))
-    if threads <= 1:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(function, items))
-
-
-def chunks(problem: Any, most: int = MOST_CHUNKS) -> list[tuple[int, int]]:
-    """Ranges of examples of about equal size: what one thread does at a time. Depends on the problem alone."""
-    n = kernels.n_examples(problem)
-    edges = np.linspace(0, n, min(most, max(n, 1)) + 1).astype(int)
-    return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
 
 class Value(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.objective import chunks, in_threads
-from partwise.structures.chain.oracles import pair_marginals
+from partwise.engine.threads import in_threads
+from partwise.kernels import chunks
 
 
 @entry
@@ -53,13 +53,6 @@ def value_pass(problem, first, last, w, theta, values):
 def score_pass(problem, i, w, theta):
     """Part scores of one example."""
     kernels.score(problem, i, w, theta)
-
-
-def pairs(problem: Any, i: int, w: np.ndarray, beta: float) -> np.ndarray:
-    """P(y_t, y_{t+1} | x) of chain i, (length - 1, labels, labels), under p(y) ~ exp(beta s(y))."""
-    theta = np.zeros(kernels.n_parts(problem, i))
-    score_pass(problem, i, w, theta)
-    return pair_marginals(problem, i, beta * theta)
 
 
 def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:

@@ -2,11 +2,12 @@
 
 from partwise.datasets.chunking_attributes import chunking_attributes
 from partwise.datasets.drawn_trees import make_brackets
+from partwise.datasets.loaders import load_conll2000, load_covtype, load_news20, load_ocr, load_usps
 from partwise.datasets.pictures import make_pictures
 from partwise.datasets.planted import Planted, plant_errors
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
-from partwise.files.corpora import data_folder, load_conll2000, load_covtype, load_news20, load_ocr, load_usps
+from partwise.files.corpora import data_folder
 from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank

@@ -110,7 +110,7 @@ def make_problem(data: Path, name: str, rows: int | None) -> Any:
     import numpy as np
     from scipy.sparse import csr_matrix
 
-    from partwise.files.corpora import load_covtype, load_news20
+    from partwise.datasets.loaders import load_covtype, load_news20
     from partwise.structures import multiclass_problem
 
     if name == "news20":

@@ -161,7 +161,7 @@ def read_fold(data: Path, fold: int) -> tuple[Any, Any, Any]:
     """The words of a fold to train on, all others to test on, and the letters of those."""
     from scipy.sparse import csr_matrix
 
-    from partwise.files.corpora import load_ocr
+    from partwise.datasets.loaders import load_ocr
     from partwise.structures import chain_problem
 
     ends = {"use_start": False, "use_stop": False}

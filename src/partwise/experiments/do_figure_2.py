@@ -106,7 +106,7 @@ def make_problem(data: Path, name: str, examples: int) -> Any:
     from scipy.sparse import csr_matrix
 
     from partwise.datasets.planted import plant_errors
-    from partwise.files.corpora import load_ocr
+    from partwise.datasets.loaders import load_ocr
     from partwise.structures import chain_problem, multiclass_problem
 
     if name == "satimage":

@@ -30,7 +30,7 @@ import numpy as np
 
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm
+from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm, take_rows
 from partwise.text.columns import Columns
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
@@ -175,6 +175,12 @@ def arc_features(rows, r, index):
                 index[n + 1] = mix(y, how) >> shift
                 n += 2
     return n
+
+
+@take_rows.register
+def _(rows: ArcRows, which: np.ndarray) -> ArcRows:
+    # the cells of all words stay: arcs only point at them
+    return rows._replace(head=np.ascontiguousarray(rows.head[which]), word=np.ascontiguousarray(rows.word[which]))
 
 
 @n_rows.implements(ArcRows)

@@ -10,6 +10,7 @@ vectorising. Arrays are taken out of a NamedTuple once, not in a loop: each time
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any, NamedTuple
 
@@ -285,3 +286,35 @@ def _(rows, r):
     for f in range(rows.n_features):
         total += x[f] * x[f]
     return total
+
+
+@functools.singledispatch
+def take_rows(rows: Any, which: np.ndarray) -> Any:
+    """The rows numbered `which`, in that order, of the same kind. O(their non-zeros)."""
+    raise TypeError(f"{type(rows).__name__} says nothing of how to take some of its rows: register `take_rows` for it.")
+
+
+@take_rows.register
+def _(rows: Dense, which: np.ndarray) -> Dense:
+    return Dense(rows.matrix[which], rows.n_features)
+
+
+@take_rows.register
+def _(rows: Binary, which: np.ndarray) -> Binary:
+    ptr, entries = entries_of(rows.ptr, which)
+    return Binary(ptr, rows.index[entries], rows.n_features)
+
+
+@take_rows.register
+def _(rows: Sparse, which: np.ndarray) -> Sparse:
+    ptr, entries = entries_of(rows.ptr, which)
+    return Sparse(ptr, rows.index[entries], rows.value[entries], rows.n_features)
+
+
+def entries_of(ptr: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Offsets of the rows numbered `which` when they lie end to end, and where their entries lie now."""
+    counts = np.diff(ptr)[which]
+    starts = np.zeros(len(which) + 1, np.int64)
+    np.cumsum(counts, out=starts[1:])
+    # entry k of the result is as far into its row as k is from the row's new start
+    return starts, np.arange(starts[-1]) + np.repeat(ptr[:-1][which] - starts[:-1], counts)

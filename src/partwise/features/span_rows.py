@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from partwise.features.arc_rows import ArcRows, arc_rows
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import take_rows
 from partwise.text.columns import Columns
 
 SPANS = (

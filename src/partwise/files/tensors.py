@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise import __version__
+from partwise.files.version import __version__
 from partwise.files.whole_file import whole_file
 
 

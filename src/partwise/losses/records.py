@@ -60,6 +60,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.threads import in_threads
 from partwise.losses.in_loops import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
 from partwise.losses.rescaled import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
 from partwise.losses.summed import SummedMaximum
@@ -321,14 +322,13 @@ class Rescaled(Loss):
         """At most what the hull of (cost, score) leaves room for; one search over costs for each example that needs it."""
         if not self.is_searched(problem):
             return 0.0
-        from partwise.objective import chunks, in_threads
 
         extra = np.zeros(kernels.n_examples(problem))
 
         def run(chunk):
             unseen_pass(problem, float(self.power), *chunk, w, workspace(problem, w.dtype), extra)
 
-        in_threads(run, chunks(problem), n_jobs)
+        in_threads(run, kernels.chunks(problem), n_jobs)
         return float(C @ extra)
 
 

@@ -40,9 +40,10 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
+from partwise.engine.threads import in_threads
 from partwise.losses.penalty import mixed_bound, penalty
 from partwise.losses.records import Loss
-from partwise.objective import BLOCK, Value, in_threads, losses_at, spans
+from partwise.objective import BLOCK, Value, losses_at, spans
 from partwise.solvers.active import RECORDS, weights_of
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.sdm import SDM, SDMState

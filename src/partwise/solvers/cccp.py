@@ -48,10 +48,12 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.engine.numerics import copy
+from partwise.engine.threads import in_threads
+from partwise.kernels import chunks
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.penalty import penalty
 from partwise.losses.records import Loss
-from partwise.objective import Value, chunks, in_threads
+from partwise.objective import Value
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.dca import DCA
 from partwise.solvers.result import Round

@@ -27,7 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise.engine.compilation import entry
-from partwise.objective import BLOCK, in_threads, spans
+from partwise.engine.threads import in_threads
+from partwise.objective import BLOCK, spans
 
 FIRST_ROOM = 8  # cuts to have room for at first
 ROUNDING = 1e-9  # how far from a whole multiple sums of many C may end up

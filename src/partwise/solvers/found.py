@@ -23,9 +23,11 @@ from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
 from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
+from partwise.engine.threads import in_threads
+from partwise.kernels import chunks
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.records import Family, Loss, Summed
-from partwise.objective import SLICE, Value, chunks, in_threads
+from partwise.objective import SLICE, Value
 from partwise.solvers.active import ActiveSets, active_sets, insert, reserve, set_products
 from partwise.solvers.base import Solver, Task, verdict
 

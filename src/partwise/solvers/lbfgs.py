@@ -41,8 +41,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
+from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
-from partwise.objective import BLOCK, Value, in_threads, is_convex, objective, spans
+from partwise.objective import BLOCK, Value, is_convex, objective, spans
 from partwise.solvers.base import Progress, Solver, State, Task
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2

@@ -46,7 +46,8 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.objective import MOST_CHUNKS, chunks, in_threads
+from partwise.engine.threads import in_threads
+from partwise.kernels import MOST_CHUNKS, chunks
 
 MOST_TRIALS = 100
 WIDER = 4.0  # times the trial before, as long as J falls there

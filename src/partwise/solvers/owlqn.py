@@ -39,8 +39,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
+from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
-from partwise.objective import BLOCK, Value, in_threads, objective, spans, take
+from partwise.objective import BLOCK, Value, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.lbfgs import DECREASE, Memory, learn, move
 

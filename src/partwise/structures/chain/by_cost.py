@@ -22,8 +22,8 @@ from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, padded_width
 from partwise.oracles.by_cost import search_costs
+from partwise.structures.chain.best import gathered, max_sums
 from partwise.structures.chain.kernels import ChainProblem, n_states
-from partwise.structures.chain.oracles import gathered, max_sums
 
 MOST = 1 << 27  # numbers that the table of one example may take: 1 GB in float64
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.features.rows import make_rows, n_rows
-from partwise.features.taken_rows import take_rows
-from partwise.structures.multiclass import check_costs, check_gold, costs_of_sets, pack_sets
+from partwise.features.rows import make_rows, n_rows, take_rows
+from partwise.structures.common.gold_labels import check_costs, check_gold, costs_of_sets, pack_sets
+from partwise.structures.common.hidden import clear_unused
 
 
 class ChainProblem(NamedTuple):
@@ -158,3 +158,20 @@ def chain_blocks(n_features: int, n_labels: int, order: int) -> dict[str, tuple[
         start += (n_labels + 1) ** j
     blocks["stop"] = (start, 1)
     return blocks
+
+
+@clear_unused.register
+def _(problem: ChainProblem, w: np.ndarray) -> None:
+    """Transitions that have a place among the weights, but no weight."""
+    S, w = problem.n_labels, w.reshape(-1, problem.n_labels)
+    for name, (first, n) in chain_blocks(problem.rows.n_features, S, problem.order).items():
+        rows = w[first : first + n]
+        if name == "stop":
+            rows[:] = rows if problem.use_stop else 0.0
+        elif name != "features" and not problem.use_start:
+            histories = np.arange(n)
+            begins = np.zeros(n, bool)
+            while histories.any():
+                begins |= histories % (S + 1) == S
+                histories //= S + 1
+            rows[begins | (not problem.use_transitions)] = 0.0

@@ -20,6 +20,7 @@ A. Quattoni, S. Wang, L.-P. Morency, M. Collins, T. Darrell (2007). Hidden condi
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -29,7 +30,6 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import entry
 from partwise.features.rows import n_rows, row_norm
-from partwise.structures.chain.kernels import ChainProblem, chain_blocks
 
 SMALL = 0.1  # standard deviation of a token's scores at the start: against margins of 1, and probabilities near one half
 
@@ -120,8 +120,7 @@ def small_weights(problem: Any, seed: int, dtype: Any = np.float64) -> np.ndarra
     norms = total_norm(problem.rows) / max(n_rows(problem.rows), 1)
     scale = SMALL / math.sqrt(norms) if norms > 0 else SMALL
     w = np.random.default_rng((seed, 2)).normal(scale=scale, size=kernels.n_weights(problem)).astype(dtype)
-    if isinstance(problem, ChainProblem):
-        clear_unused(problem, w.reshape(-1, problem.n_labels))
+    clear_unused(problem, w)
     return w
 
 
@@ -134,17 +133,6 @@ def total_norm(rows):
     return total
 
 
-def clear_unused(problem: ChainProblem, w: np.ndarray) -> None:
-    """Zeros for transitions that have a place among the weights, but no weight."""
-    S = problem.n_labels
-    for name, (first, n) in chain_blocks(problem.rows.n_features, S, problem.order).items():
-        rows = w[first : first + n]
-        if name == "stop":
-            rows[:] = rows if problem.use_stop else 0.0
-        elif name != "features" and not problem.use_start:
-            histories = np.arange(n)
-            begins = np.zeros(n, bool)
-            while histories.any():
-                begins |= histories % (S + 1) == S
-                histories //= S + 1
-            rows[begins | (not problem.use_transitions)] = 0.0
+@functools.singledispatch
+def clear_unused(problem: Any, w: np.ndarray) -> None:
+    """Zeros for what has a place among the weights of a problem, but no weight; of most structures nothing has."""
