@@ -16,7 +16,7 @@ from partwise.cli import demo_pictures
 from partwise.cli.app import app
 from partwise.solvers import solve
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 @pytest.fixture

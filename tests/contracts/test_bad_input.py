@@ -41,7 +41,7 @@ def says(*words):
 @pytest.mark.parametrize(
     ("parameter", "value", "message"),
     [
-        ("C", -1, says("The 'C' parameter of {who} must be a float in the range (0, inf). Got -1 instead.")),
+        ("C", -1, says("The 'C' parameter of {who} must be a float in the range (0, inf) or None. Got -1 instead.")),
         ("C", "big", says("The 'C' parameter of {who} must be a float", "Got 'big' instead.")),
         ("C", float("nan"), says("The 'C' parameter of {who}", "Got nan instead.")),
         (

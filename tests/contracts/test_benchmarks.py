@@ -14,7 +14,7 @@ from partwise.datasets import chunking_attributes
 from partwise.text.columns import read_columns
 from partwise.text.template_encoder import TemplateEncoder
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent.parent.parent
 if not (ROOT / "benchmarks").is_dir():
     pytest.skip("the benchmarks come with the checkout only", allow_module_level=True)
 sys.path.insert(0, str(ROOT))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from oracle_cases import SCALES, random_rows
+from oracle_checks import check_features, check_oracles
 from partwise import kernels
 from partwise.engine.compilation import entry, interpret, sources
 from partwise.losses.records import LOSSES, Family
@@ -28,7 +29,6 @@ from partwise.structures import (
 )
 from partwise.structures.chain.kernels import take
 from partwise.structures.multiclass import pack_sets
-from test_oracles import check_features, check_oracles
 
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 
@@ -391,10 +391,10 @@ def test_sets_are_checked():
 def test_compiled_code_of_partial_problems_depends_on_the_sources_of_the_full_ones():
     """The type inherits its kernels: the disk cache must watch the files they come from."""
     for structure, files in (
-        (PartialChainProblem, {"chain.py", "chain_oracles.py"}),
-        (PartialMulticlassProblem, {"multiclass.py"}),
+        (PartialChainProblem, {"chain/kernels.py", "chain/best.py"}),
+        (PartialMulticlassProblem, {"multiclass/kernels.py"}),
     ):
-        assert files <= {Path(path).name for path in sources(both_oracles.interpreted, structure)}
+        assert files <= {"/".join(Path(path).parts[-2:]) for path in sources(both_oracles.interpreted, structure)}
 
 
 def test_targets_of_unknown_tokens_are_labels_that_may_be_answered():

@@ -27,5 +27,5 @@ def test_every_name_is_there():
 def test_the_table_of_options_is_up_to_date():
     from partwise.cli.reference import page
 
-    page_on_disk = Path(__file__).parent.parent / "docs" / "command-line.md"
+    page_on_disk = Path(__file__).parent.parent.parent / "docs" / "command-line.md"
     assert page_on_disk.read_text() == page(), "run: python -m partwise.cli.reference > docs/command-line.md"

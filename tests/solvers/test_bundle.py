@@ -544,7 +544,7 @@ def test_they_are_known_by_their_names():
 
 
 def test_the_benchmark_judges_everybody_by_one_certificate():
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parent.parent.parent
     if not (root / "benchmarks").is_dir():
         pytest.skip("the benchmarks come with the checkout only")
     sys.path.insert(0, str(root))
