@@ -11,7 +11,7 @@ from graph_cases import every_output, forest_cases, random_graph
 from partwise import kernels
 from partwise.structures.factor_graph.answers import Answer
 from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
-from test_oracles import check_features, check_oracles
+from oracle_checks import check_features, check_oracles
 
 
 def check_forests(case):

@@ -17,7 +17,7 @@ from partwise.structures.folding.kernels import folding_problem, inner_of, possi
 from partwise.structures.folding.loops import BASES, N_ENTRIES, pair_name, tying
 from partwise.structures.folding.problem import encode, memory_needed, which_pair
 from partwise.tasks.folding.files import read_dot_bracket
-from test_oracles import check_features, check_oracles
+from oracle_checks import check_features, check_oracles
 
 
 def sums(problem, i, w):

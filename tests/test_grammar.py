@@ -13,7 +13,7 @@ from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.solvers import solve
 from partwise.structures.constituency.kernels import GLUE_COST, grammar_problem, make_grammar, nodes_of
-from test_oracles import check_features, check_oracles, run_oracles
+from oracle_checks import check_features, check_oracles, run_oracles
 
 # S -> NP VP; VP -> V NP | VP PP; NP -> NP PP; PP -> P NP. Tags: N (0), V (1), P (2).
 NP, VP, PP, S, V, P = range(6)

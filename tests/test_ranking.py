@@ -16,7 +16,7 @@ from partwise.metrics import mean_average_precision, ndcg, ndcg_by_query
 from partwise.structures import PartialRankingProblem, RankingProblem, pair_problem, ranking_problem
 from partwise.structures.ranking.kernels import position_weights
 from partwise.structures.ranking.pairs import pairs_of
-from test_oracles import check_features, check_oracles
+from oracle_checks import check_features, check_oracles
 
 
 @entry

@@ -13,7 +13,7 @@ from partwise.features.arc_rows import arc_rows
 from partwise.structures.dependency.second_order import second_order_problem
 from partwise.tasks.dependency.data import read_sentences
 from partwise.tasks.dependency.files import read_treebank
-from test_oracles import check_features
+from oracle_checks import check_features
 
 LENGTHS = (4, 3, 1, 0)
 
