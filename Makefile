@@ -4,7 +4,7 @@
 #   make test       lint, then the quick tests
 #   make test-all   lint, then every test, slow ones and those on real corpora included
 #   make bench      side-by-side timings with other tools
-#   make lint       ruff (rules and format) and mypy
+#   make lint       ruff (rules and format), import-linter (layers) and mypy
 #   make install    the package alone, editable, in .venv
 #   make clean      remove everything these targets made
 
@@ -40,6 +40,7 @@ demo: $(VENV)/.installed-plot
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
 
 # Compiled code of a test run stays inside the checkout, so that runs are self-contained.

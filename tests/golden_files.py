@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 import scipy.sparse
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parent / "contracts" / "golden"
 CHANGING = re.compile(r"seconds|cpu|\w+_per_second|bytes|message")  #: what another run may tell otherwise
 
 
