@@ -30,7 +30,7 @@ Words = tuple[list[np.ndarray], list[list[int]]]
 
 
 @dataclass
-class Reader:
+class DigitReader:
     """One way to read words, and how well it does."""
 
     name: str
@@ -83,16 +83,16 @@ class Reader:
         }
 
 
-def readers() -> list[Reader]:
+def readers() -> list[DigitReader]:
     """The three contestants."""
     return [
-        Reader("single letters", "hinge", is_chain=False),
-        Reader("chain SVM", "hinge", is_chain=True),
-        Reader("chain CRF", "crf", is_chain=True),
+        DigitReader("single letters", "hinge", is_chain=False),
+        DigitReader("chain SVM", "hinge", is_chain=True),
+        DigitReader("chain CRF", "crf", is_chain=True),
     ]
 
 
-def compete(contestants: list[Reader], seed: int, report=lambda text: None) -> Words:
+def compete(contestants: list[DigitReader], seed: int, report=lambda text: None) -> Words:
     """Train every reader on growing sets of words and read the held-out ones; returns the held-out words."""
     from partwise.datasets import make_digit_words
     from partwise.metrics import sequence_accuracy, token_accuracy
@@ -110,7 +110,7 @@ def compete(contestants: list[Reader], seed: int, report=lambda text: None) -> W
     return test
 
 
-def most_telling_word(contestants: list[Reader], truth: list[list[int]]) -> int:
+def most_telling_word(contestants: list[DigitReader], truth: list[list[int]]) -> int:
     """The word that the first reader gets most wrong among those the others read right (or nearly)."""
     mistakes = np.array(
         [[sum(a != b for a, b in zip(t, p, strict=True)) for t, p in zip(truth, r.readings, strict=True)] for r in contestants]
@@ -118,7 +118,7 @@ def most_telling_word(contestants: list[Reader], truth: list[list[int]]) -> int:
     return int(np.argmax(mistakes[0] - 10 * mistakes[1:].sum(0)))
 
 
-def table(contestants: list[Reader]) -> Any:
+def table(contestants: list[DigitReader]) -> Any:
     """The results as a rich table."""
     from rich import box
     from rich.table import Table

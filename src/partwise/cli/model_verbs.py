@@ -13,10 +13,10 @@ from typing import Any
 
 from partwise.cli.options import as_parameters, filled
 from partwise.tasks.common.command_options import Refusal
-from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS, Task
+from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS, RegisteredTask
 
 
-def options_of(task: Task, verb: str) -> Any:
+def options_of(task: RegisteredTask, verb: str) -> Any:
     """The dataclass of a task's options for a verb; None: it cannot do that."""
     return getattr(task.command, f"{verb}_options")
 
@@ -30,7 +30,7 @@ def all_options(verb: str) -> list[inspect.Parameter]:
     return list(found.values())
 
 
-def options_for(task: Task, verb: str, given: dict[str, Any], what: Any) -> Any:
+def options_for(task: RegisteredTask, verb: str, given: dict[str, Any], what: Any) -> Any:
     """The task's own options, filled in; says so if another's were given."""
     own = options_of(task, verb)
     if own is None:
@@ -45,7 +45,7 @@ def options_for(task: Task, verb: str, given: dict[str, Any], what: Any) -> Any:
     return filled(own, given)
 
 
-def has_option(task: Task, verb: str, name: str) -> bool:
+def has_option(task: RegisteredTask, verb: str, name: str) -> bool:
     """Whether a task's verb has an option."""
     own = options_of(task, verb)
     return own is not None and name in {field.name for field in dataclasses.fields(own)}
@@ -56,7 +56,7 @@ def option_names(one: inspect.Parameter) -> list[str]:
     return list(one.annotation.__metadata__[0].param_decls)
 
 
-def load(path: Path, jobs: int | None = None) -> tuple[Any, Task]:
+def load(path: Path, jobs: int | None = None) -> tuple[Any, RegisteredTask]:
     """A model, without importing scikit-learn, and its task."""
     from partwise.tasks.common import model_file
 
@@ -66,7 +66,7 @@ def load(path: Path, jobs: int | None = None) -> tuple[Any, Task]:
     return model, BY_ESTIMATOR[type(model).__name__]
 
 
-def alone(verb: str, given: dict[str, Any]) -> tuple[Task, Any] | None:
+def alone(verb: str, given: dict[str, Any]) -> tuple[RegisteredTask, Any] | None:
     """The task that can do without a model what the options ask for, and those options."""
     for task in TASKS:
         if (own := options_of(task, verb)) and task.command.stands_alone(filled(own, given)):

@@ -13,7 +13,7 @@ from typing import Any, cast
 COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
 
 
-class Progress:
+class ProgressLines:
     """A callback for solvers.
 
     Parameters

@@ -22,9 +22,9 @@ from partwise.cli.common import in_words, print_json
 from partwise.cli.lazy_group import lazy_group
 from partwise.cli.options import as_command, as_parameters, filled, parameter
 from partwise.cli.paths import check_paths
-from partwise.cli.progress import Progress, draw_history, write_history
+from partwise.cli.progress import ProgressLines, draw_history, write_history
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
-from partwise.tasks.common.registry import BY_VERB, TASKS, Task
+from partwise.tasks.common.registry import BY_VERB, TASKS, RegisteredTask
 
 DEV = "Held-out file: stop when it gets no better, and keep the best model."
 
@@ -37,7 +37,7 @@ def command() -> Any:
     return typer.main.get_command(app)
 
 
-def command_for(task: Task) -> Any:
+def command_for(task: RegisteredTask) -> Any:
     """The command that trains it."""
     own = task.command
     core = task.core
@@ -65,7 +65,7 @@ def command_for(task: Task) -> Any:
     return as_command(task.verb, text, parameters, run)
 
 
-def fit_file(task: Task, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run) -> None:
+def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run) -> None:
     """Train on a file, and keep what came of it."""
     check_paths(
         inputs={"the file to learn from": file, "--dev": dev, "--start-from": how.start_from, **task.command.inputs(options)},
@@ -91,7 +91,7 @@ def fit_file(task: Task, file: str, output: Path, dev: str | None, options: Any,
     session.finish(training)
 
 
-def going_on(task: Task, path: Path, given: dict[str, Any]) -> Any:
+def going_on(task: RegisteredTask, path: Path, given: dict[str, Any]) -> Any:
     """A trained model, to go on from with what was asked for."""
     from partwise.tasks.common import model_file
 
@@ -112,13 +112,13 @@ def task_of(model: Any) -> Task:
 class Session:
     """One training from beginning to end: what it says on the way, and what it leaves behind."""
 
-    def __init__(self, task: Task, output: Path, how: Run, max_epochs: int | None):
+    def __init__(self, task: RegisteredTask, output: Path, how: Run, max_epochs: int | None):
         self.task, self.output, self.how = task, output, how
         self.seconds: dict[str, float] = {}
         self.cpu: dict[str, float] = {}
         self.begun, self.marked, self.cpu_marked = (*[time.perf_counter()] * 2, time.process_time())
         self.cpu["start"] = self.cpu_marked
-        self.progress = Progress(max_epochs, how.quiet or (how.as_json and not sys.stderr.isatty()))
+        self.progress = ProgressLines(max_epochs, how.quiet or (how.as_json and not sys.stderr.isatty()))
         self.checkpoint = output.with_name(output.name + ".checkpoint")
 
     def fit(self, training: Training) -> None:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.experiments.experiment import Experiment, Interval, Result, Table, groups, mean_interval, paired, values
+from partwise.experiments.experiment import Experiment, MeanInterval, Result, Table, groups, mean_interval, paired, values
 from partwise.experiments.multiclass import SETS, accuracy, fit_classes, read_set, standardise, stratified_folds
 
 LEVELS = (0.0, 0.1, 0.2)
@@ -124,6 +124,6 @@ def mean_and_deviation(accuracies: list[float]) -> str:
     return f"{interval.value:.1f} +- {interval.sd:.1f}"
 
 
-def difference(some: Sequence[Result], others: Sequence[Result]) -> Interval:
+def difference(some: Sequence[Result], others: Sequence[Result]) -> MeanInterval:
     """Paired over the folds, whose training parts overlap."""
     return mean_interval(paired(some, others, "accuracy", "fold"), overlap=1.0 / (some[0].cell.folds - 1))

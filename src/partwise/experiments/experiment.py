@@ -36,7 +36,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-class Interval(NamedTuple):
+class MeanInterval(NamedTuple):
     """A mean, and the interval in which it lies with 95 % confidence; the limits are nan for a single value."""
 
     value: float
@@ -58,7 +58,7 @@ class Interval(NamedTuple):
         return f"{self.value:+.2f} [{self.low:+.2f}, {self.high:+.2f}]"
 
 
-def mean_interval(values: Iterable[float], overlap: float = 0.0) -> Interval:
+def mean_interval(values: Iterable[float], overlap: float = 0.0) -> MeanInterval:
     """Mean of n values with its t interval, ``mean +- t s sqrt(1/n + overlap)``.
 
     Parameters
@@ -80,15 +80,15 @@ def mean_interval(values: Iterable[float], overlap: float = 0.0) -> Interval:
     x = np.asarray(list(values), float)
     n = len(x)
     if n < 2:
-        return Interval(float(x[0]) if n else math.nan, math.nan, math.nan, math.nan, n)
+        return MeanInterval(float(x[0]) if n else math.nan, math.nan, math.nan, math.nan, n)
     sd = float(x.std(ddof=1))
     half = float(t.ppf(0.975, n - 1)) * sd * math.sqrt(1 / n + overlap)
-    return Interval(float(x.mean()), float(x.mean()) - half, float(x.mean()) + half, sd, n)
+    return MeanInterval(float(x.mean()), float(x.mean()) - half, float(x.mean()) + half, sd, n)
 
 
 @dataclass
 class Table:
-    """Rows for people and for machines: cells are strings, numbers, or `Interval`."""
+    """Rows for people and for machines: cells are strings, numbers, or `MeanInterval`."""
 
     title: str
     columns: tuple[str, ...]
@@ -104,7 +104,7 @@ class Table:
         return f"**{self.title}**\n\n" + "\n".join(text)
 
     def _shown(self, column: str, value: Any) -> str:
-        if isinstance(value, Interval):
+        if isinstance(value, MeanInterval):
             return value.signed if column in self.differences else str(value)
         if value is None:
             return "-"
@@ -112,7 +112,7 @@ class Table:
 
     def to_json(self) -> dict[str, Any]:
         """The same for machines: one object per row."""
-        plain = ([v._asdict() if isinstance(v, Interval) else v for v in row] for row in self.rows)
+        plain = ([v._asdict() if isinstance(v, MeanInterval) else v for v in row] for row in self.rows)
         return {"title": self.title, "rows": [dict(zip(self.columns, row, strict=True)) for row in plain]}
 
 

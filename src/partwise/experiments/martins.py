@@ -37,7 +37,7 @@ def files_of(*corpora: str) -> tuple[str, ...]:
     return tuple(file for corpus in corpora for file in (ENTITIES | TREES)[corpus])
 
 
-class Parts(NamedTuple):
+class CorpusParts(NamedTuple):
     """A training problem, and how good weights are on the other parts."""
 
     train: Any
@@ -46,12 +46,12 @@ class Parts(NamedTuple):
 
 
 @functools.lru_cache(maxsize=1)
-def read_parts(data: Path, corpus: str, sentences: int | None = None, bits: int = 22) -> Parts:
+def read_parts(data: Path, corpus: str, sentences: int | None = None, bits: int = 22) -> CorpusParts:
     """A corpus; at most so many sentences of each part. `bits`: there are 2^bits features of arcs."""
     return read_entities(data, corpus, sentences) if corpus in ENTITIES else read_trees(data, corpus, sentences, bits)
 
 
-def read_entities(data: Path, corpus: str, sentences: int | None) -> Parts:
+def read_entities(data: Path, corpus: str, sentences: int | None) -> CorpusParts:
     """Words and entities; parts of speech, where there are any, are not looked at."""
     import numpy as np
 
@@ -63,10 +63,10 @@ def read_entities(data: Path, corpus: str, sentences: int | None) -> Parts:
     if sentences is not None:
         parts = [part.take(np.arange(min(sentences, len(part)))) for part in parts]
     dev, test = make_splits(parts[0], parts[1:], "ner")
-    return Parts(dev.train, lambda w: dev.scores(w)["f1"], lambda w: test.scores(w)["f1"])
+    return CorpusParts(dev.train, lambda w: dev.scores(w)["f1"], lambda w: test.scores(w)["f1"])
 
 
-def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Parts:
+def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> CorpusParts:
     """Arcs with hashed features; single-rooted if all training trees are."""
     import numpy as np
 
@@ -98,4 +98,4 @@ def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Par
         problem = pack(given, labelled=False)
         return lambda w: 100 * attachment_scores(given.heads, best_outputs(problem, w)[0], ignore=punctuation).uas
 
-    return Parts(pack(parts[0][0], labelled=True), judge(*parts[1]), judge(*parts[2]))
+    return CorpusParts(pack(parts[0][0], labelled=True), judge(*parts[1]), judge(*parts[2]))

@@ -38,7 +38,7 @@ Score = Callable[[np.ndarray], dict[str, float]]
 
 
 @dataclass(frozen=True)
-class Point:
+class Moment:
     """What a solver had after some epochs."""
 
     epoch: int
@@ -55,13 +55,13 @@ class Trace:
     """The way of one solver."""
 
     solver: str
-    points: list[Point] = field(default_factory=list)
+    points: list[Moment] = field(default_factory=list)
     status: str = "running"  #: converged, max_epochs, max_seconds, stalled, interrupted, failed
     message: str = ""
     unseen: float = 0.0  #: see `SolveResult.unseen`
 
     @property
-    def last(self) -> Point:
+    def last(self) -> Moment:
         """Where it ended."""
         return self.points[-1]
 
@@ -78,7 +78,7 @@ class Trace:
 
 
 @dataclass
-class Comparison:
+class SolverComparison:
     """What `compare` found."""
 
     loss: str
@@ -102,7 +102,7 @@ class Comparison:
         bound = self.bound
         return [(p.primal - bound) / max(abs(bound), 1e-300) for p in trace.points]
 
-    def reached(self, trace: Trace, level: float) -> Point | None:
+    def reached(self, trace: Trace, level: float) -> Moment | None:
         """The first point whose objective is that near to the bound."""
         return next((p for p, a in zip(trace.points, self.above(trace), strict=True) if a <= level), None)
 
@@ -153,7 +153,7 @@ def compare(
     dtype: Any = np.float64,
     n_jobs: int | None = None,
     report: Callable[[str], Any] | None = None,
-) -> Comparison:
+) -> SolverComparison:
     """Run solvers on the same problem and keep what each had after so many seconds, passes and oracle calls.
 
     Parameters
@@ -186,7 +186,7 @@ def compare(
     for solver in chosen:
         check(solver, problem, loss)  # all of them, before the first one works for an hour
     n, d = int(kernels.n_examples(problem)), int(kernels.n_weights(problem))
-    found = Comparison(loss.name, float(C), n, d, is_convex(problem, loss), tol, [])
+    found = SolverComparison(loss.name, float(C), n, d, is_convex(problem, loss), tol, [])
     for solver in chosen:
         trace = Trace(solver.name)
         found.traces.append(trace)
@@ -255,7 +255,7 @@ def follow(
             if not np.isfinite(w).all():
                 raise FloatingPointError(f"{solver.name} diverged: its weights are not finite. Try a smaller C.")
             scores = {} if score is None else score(w)
-            trace.points.append(Point(state.epochs, seconds, cpu, state.oracle_calls, value.primal, value.dual, scores))
+            trace.points.append(Moment(state.epochs, seconds, cpu, state.oracle_calls, value.primal, value.dual, scores))
             due = GROWTH * seconds
             if solver.verdict(state, value, tol):
                 trace.status, trace.message = "converged", solver.verdict(state, value, tol)

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Task:
+class RegisteredTask:
     """Something to learn."""
 
     verb: str  #: ``partwise train VERB``
@@ -44,20 +44,20 @@ class Task:
 
 
 TASKS = (
-    Task("classify", "classification", "Classifier", "classifies", "Learn to classify the rows of a table."),
-    Task("tag", "tagging", "SequenceLabeler", "labels sequences", "Learn to label sequences, from a column file."),
-    Task("parse", "dependency", "DependencyParser", "parses", "Learn to parse: dependency trees, from a treebank."),
-    Task("align", "alignment", "Aligner", "aligns", "Learn to align pairs of sequences."),
-    Task("fold", "folding", "RnaFolder", "folds RNA", "Learn to fold RNA: the base pairs of its secondary structure."),
-    Task("rank", "ranking", "Ranker", "ranks", "Learn to rank the documents of a query."),
-    Task(
+    RegisteredTask("classify", "classification", "Classifier", "classifies", "Learn to classify the rows of a table."),
+    RegisteredTask("tag", "tagging", "SequenceLabeler", "labels sequences", "Learn to label sequences, from a column file."),
+    RegisteredTask("parse", "dependency", "DependencyParser", "parses", "Learn to parse: dependency trees, from a treebank."),
+    RegisteredTask("align", "alignment", "Aligner", "aligns", "Learn to align pairs of sequences."),
+    RegisteredTask("fold", "folding", "RnaFolder", "folds RNA", "Learn to fold RNA: the base pairs of its secondary structure."),
+    RegisteredTask("rank", "ranking", "Ranker", "ranks", "Learn to rank the documents of a query."),
+    RegisteredTask(
         "constituency",
         "constituency",
         "ConstituencyParser",
         "parses into constituents",
         "Learn to parse into constituents, from bracketed trees.",
     ),
-    Task("graph", "graphs", "GraphLabeler", "labels graphs", "Learn to label the nodes of graphs, or the pixels of pictures."),
+    RegisteredTask("graph", "graphs", "GraphLabeler", "labels graphs", "Learn to label the nodes of graphs, or the pixels of pictures."),
 )
 
 BY_VERB = {task.verb: task for task in TASKS}
