@@ -15,7 +15,7 @@ from partwise.datasets import make_digit_words
 from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import make_task, solve
-from partwise.solvers.comparison import Comparison, Point, Trace, able, compare
+from partwise.solvers.comparison import Moment, SolverComparison, Trace, able, compare
 from partwise.structures import chain_problem, multiclass_problem
 
 
@@ -49,10 +49,10 @@ def test_points_are_those_of_the_solvers():
 def test_one_yardstick_for_all():
     points = {"quick": [(1, 5.0, 2.0), (2, 4.1, 3.9)], "blind": [(1, 4.5, math.nan), (9, 4.01, math.nan)]}
     traces = [
-        Trace(name, [Point(e, float(e), float(e), 10 * e, p, d) for e, p, d in rows], "max_epochs")
+        Trace(name, [Moment(e, float(e), float(e), 10 * e, p, d) for e, p, d in rows], "max_epochs")
         for name, rows in points.items()
     ]
-    found = Comparison("hinge", 1.0, 10, 3, True, 1e-4, traces)
+    found = SolverComparison("hinge", 1.0, 10, 3, True, 1e-4, traces)
     assert found.bound == 3.9
     assert found.above(traces[1])[-1] == pytest.approx(0.11 / 3.9)
     assert found.reached(traces[1], 0.03) is traces[1].points[1] and found.reached(traces[0], 0.03) is None

@@ -8,7 +8,7 @@ import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
 
@@ -18,16 +18,14 @@ class ProgressLines:
 
     Parameters
     ----------
-    epochs : int or None
-        How many there will be at most; None: as many as is the solver's habit.
     quiet : bool
         Print nothing.
     metric : str
         What `Record.validation` is one minus of: "f1" or "accuracy".
     """
 
-    def __init__(self, epochs: int | None, quiet: bool, metric: str = "accuracy"):
-        self.epochs, self.quiet, self.metric = epochs, quiet, metric
+    def __init__(self, quiet: bool, metric: str = "accuracy"):
+        self.quiet, self.metric = quiet, metric
         self.status: Any = None
         self.shown = 0
 
@@ -51,14 +49,13 @@ class ProgressLines:
         if self.quiet:
             return
         if not self.shown:
-            self.epochs = self.epochs or record.result().solver.default_epochs
             names = {"dev": {"f1": "dev F1", "uas": "dev UAS", "ndcg": "dev NDCG"}.get(self.metric.split("@")[0], "dev acc")}
             self.say("".join(names.get(name, name).rjust(width) for name, width in COLUMNS))
         self.shown += 1
-        left = record.seconds / record.epoch * (cast(int, self.epochs) - record.epoch)
+        left = record.seconds / record.epoch * (record.max_epochs - record.epoch)
         gap = record.gap if record.gap == record.gap else record.estimate
         cells = (
-            f"{record.epoch}/{self.epochs}",
+            f"{record.epoch}/{record.max_epochs}",
             f"{record.loss:.6g}",
             _or_dash(record.primal, "{:.6g}"),
             _or_dash(gap if math.isfinite(gap) else math.nan, "{:.3g}"),

@@ -76,7 +76,7 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
             "the checkpoint": output.with_name(output.name + ".checkpoint"),
         },
     )
-    session = Session(task, output, how, learning.max_epochs)
+    session = Session(task, output, how)
     core = task.core
     given = {**learning.parameters(), **parameters_of(options, core)}
     core(**given)._check_parameters()  # before hours of reading, not after
@@ -104,7 +104,7 @@ def going_on(task: RegisteredTask, path: Path, given: dict[str, Any]) -> Any:
     return model
 
 
-def task_of(model: Any) -> Task:
+def task_of(model: Any) -> RegisteredTask:
     """The task of a model."""
     return next(task for task in TASKS if isinstance(model, task.core))
 
@@ -112,13 +112,13 @@ def task_of(model: Any) -> Task:
 class Session:
     """One training from beginning to end: what it says on the way, and what it leaves behind."""
 
-    def __init__(self, task: RegisteredTask, output: Path, how: Run, max_epochs: int | None):
+    def __init__(self, task: RegisteredTask, output: Path, how: Run):
         self.task, self.output, self.how = task, output, how
         self.seconds: dict[str, float] = {}
         self.cpu: dict[str, float] = {}
         self.begun, self.marked, self.cpu_marked = (*[time.perf_counter()] * 2, time.process_time())
         self.cpu["start"] = self.cpu_marked
-        self.progress = ProgressLines(max_epochs, how.quiet or (how.as_json and not sys.stderr.isatty()))
+        self.progress = ProgressLines(how.quiet or (how.as_json and not sys.stderr.isatty()))
         self.checkpoint = output.with_name(output.name + ".checkpoint")
 
     def fit(self, training: Training) -> None:

@@ -308,7 +308,7 @@ def run(
                     best = Best(weights, held_out, state.epochs)
             history.append(record)
             resumable = functools.partial(unfinished, solver, task, state, history, best)
-            seen = record.with_access(lambda: solver.weights(state), resumable)
+            seen = record.with_access(max_epochs, lambda: solver.weights(state), resumable)
             asked = [c(seen) for c in callbacks]
             if evaluated_at == state.epochs and (why := solver.verdict(state, last, tol)):
                 status, message = "converged", why

@@ -38,6 +38,7 @@ class Record:
     dual: float = math.nan
     estimate: float = math.nan
     validation: float = math.nan
+    max_epochs: int = field(default=0, repr=False, compare=False)  #: how many there will be at most (within a callback only)
     _weights: Callable[[], np.ndarray] | None = field(default=None, repr=False, compare=False)
     _result: Callable[[], SolveResult] | None = field(default=None, repr=False, compare=False)
 
@@ -46,9 +47,9 @@ class Record:
         """primal - dual."""
         return self.primal - self.dual
 
-    def with_access(self, weights: Callable[[], np.ndarray], result: Callable[[], SolveResult]) -> Record:
+    def with_access(self, max_epochs: int, weights: Callable[[], np.ndarray], result: Callable[[], SolveResult]) -> Record:
         """The same record for a callback, which may ask for the weights, and for what it takes to go on from here."""
-        return replace(self, _weights=weights, _result=result)
+        return replace(self, max_epochs=max_epochs, _weights=weights, _result=result)
 
     def weights(self) -> np.ndarray:
         """The model at this epoch (within a callback only)."""
