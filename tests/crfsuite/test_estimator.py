@@ -132,7 +132,7 @@ def test_stopping_rules():
     def run(rule, values, square=4.0):
         log = TrainingLog(2.0, rule)
         records = [Record(k + 1, 0.0, 0.0, 0, primal=p, dual=p - gap) for k, (p, gap) in enumerate(values)]
-        return [log(record.with_access(lambda: np.array([square**0.5]), None)) for record in records]
+        return [log(record.with_access(0, lambda: np.array([square**0.5]), None)) for record in records]
 
     falling = [(100.0, 50.0), (90.0, 50.0), (89.5, 50.0), (89.4, 50.0)]
     assert run(Rule(delta=0.01, period=1), falling) == [False, False, True, True]

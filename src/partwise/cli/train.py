@@ -79,7 +79,7 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
     session = Session(task, output, how)
     core = task.core
     given = {**learning.parameters(), **parameters_of(options, core)}
-    core(**given)._check_parameters()  # before hours of reading, not after
+    core(**given).check_parameters()  # before hours of reading, not after
 
     def make(**more: Any) -> Any:
         if how.start_from is None:

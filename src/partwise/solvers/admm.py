@@ -14,8 +14,8 @@ weights are w = z + sum_i sum_y lambda_i(y) v_i(y) with sum_y lambda_i(y) = C_i 
 need not know of z: when z moves, w moves with it, the multipliers stay, and nothing that was found is lost.
 
 **The certificate.** rho lambda is a point of the dual of the whole problem, and v = rho (w - z) its vector: for r = 1 feasible if
-all |v_j| <= 1. It is made so by mixing it with the targets (`partwise.losses.penalty`). As v = rho (a + u - u before), |rho a_j| <= 1,
-what is missing goes to zero with the steps of u.
+all |v_j| <= 1. It is made so by mixing it with the targets (`partwise.losses.penalty`). As v = rho (a + u - u before),
+|rho a_j| <= 1, what is missing goes to zero with the steps of u.
 
 **rho** decides the pace alone. It is set to `BALANCE` ||rho a|| / ||u||, the scale at which both halves move alike, a few times
 in the beginning, and then stays.

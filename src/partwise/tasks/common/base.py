@@ -22,8 +22,9 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.threads import n_threads
 from partwise.losses.records import Family, Loss, get_loss
-from partwise.objective import losses_at, n_threads
+from partwise.objective import losses_at
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import Task, run, size_of
 from partwise.solvers.checkpoint import Checkpoint
@@ -144,6 +145,10 @@ class Structured:
     def parameters(self) -> dict[str, Any]:
         """The parameters and their values."""
         return {name: getattr(self, name) for name in self.parameter_names()}
+
+    def check_parameters(self) -> None:
+        """Raise ValueError for the first parameter that is not as it must be; `fit` does so too, before any work."""
+        self._check_parameters()
 
     def _check_parameters(self) -> Loss:
         """Check every parameter before any work is done; returns the loss."""
