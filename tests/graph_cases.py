@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from partwise import kernels
-from partwise.structures.factor_graph.model import FactorGraph, graph_problem
+from partwise import FactorGraph, graph_problem
 
 LOGIC = ("xor", "at_most_one", "or_", "imply", "and_out", "budget")
 

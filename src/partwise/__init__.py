@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.solvers.comparison import compare
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
-    from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
+    from partwise.structures.factor_graph.model import FactorGraph
+    from partwise.structures.factor_graph.packing import graph_families, graph_problem
     from partwise.tasks.alignment.estimator import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.common.model_file import ModelFileError, load
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
 _HOME = {
     "compare": "solvers.comparison",
     "FactorGraph": "structures.factor_graph.model",
-    "graph_families": "structures.factor_graph.model",
-    "graph_problem": "structures.factor_graph.model",
+    "graph_families": "structures.factor_graph.packing",
+    "graph_problem": "structures.factor_graph.packing",
     "ColumnFile": "text.columns",
     "Columns": "text.columns",
     "read_columns": "text.columns",

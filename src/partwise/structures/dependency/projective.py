@@ -1,6 +1,6 @@
 """Projective trees with arc scores: the best one, and the sum over all of them (Eisner 1996).
 
-Scores are those of `spanning_trees`. A tree is projective if every head has all words between it and a word below it below
+Scores are those of `spanning`. A tree is projective if every head has all words between it and a word below it below
 itself: no arcs cross. Two kinds of spans, each with its head at one end:
 
     incomplete(h, m)    h has just taken m; of the words between, those on the side of h are done, and so are those of m
@@ -30,7 +30,8 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import exp, larger
+from partwise.engine.numerics import exp
+from partwise.structures.common.semirings import highest_sum, log_inner
 
 
 class Spans(NamedTuple):
@@ -53,30 +54,9 @@ def make_spans(n):
 
 
 @helper
-def highest_sum(a, b):
-    """max_k a[k] + b[k]."""
-    top = -np.inf
-    for k in range(len(a)):
-        top = larger(top, a[k] + b[k])
-    return top
-
-
-@helper
-def log_sum(a, b):
-    """log sum_k exp(a[k] + b[k])."""
-    top = highest_sum(a, b)
-    if top == -np.inf:
-        return top
-    total = 0.0
-    for k in range(len(a)):
-        total += exp(a[k] + b[k] - top)
-    return top + np.log(total)
-
-
-@helper
 def combine(a, b, soft):
     """The maximum of the sums, or their log-sum-exp."""
-    return log_sum(a, b) if soft else highest_sum(a, b)
+    return log_inner(a, b) if soft else highest_sum(a, b)
 
 
 @helper

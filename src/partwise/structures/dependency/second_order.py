@@ -2,13 +2,14 @@
 
     s(y) = sum over arcs h -> m of  w . x_{h m}  +  w . x_sibling(h, s, m)  +  w . x_grandparent(g, h, m)
 
-As a factor graph: a bit for every arc that is allowed, one TREE factor over all of them, and at every head one HEAD factor over
-the arcs into it and out of it (`graph_head`). The best tree is found by AD3, with a bound that often proves it; sums are Bethe's,
-by loopy belief propagation with the matrix-tree theorem inside (Smith and Eisner 2008). `status` says what was not proven, or did
-not converge. With few arcs left for each word (say 10, chosen by a model of first order) this is O(words) work but for the TREE
-factor.
+As a factor graph: a bit for every arc that is allowed (`kept_arcs`), one TREE factor over all of them, and at every head one HEAD
+factor over the arcs into it and out of it (`factor_graph.head`). AD3 finds the best tree, with a bound that often proves it; sums
+are Bethe's, by loopy belief propagation with the matrix-tree theorem inside (Smith and Eisner 2008). `status` says what was
+not proven, or did not converge. With few arcs left for each word (say 10, chosen by a model of first order) this is O(words) work
+but for the TREE factor.
 
-Outputs and costs are those of `tree`: n heads; the number of wrong ones. Parts: arcs, word by word; then the tables of the heads.
+Outputs and costs are those of first order: n heads; the number of wrong ones. Parts: arcs, word by word; then the tables of the
+heads.
 
 References
 ----------
@@ -21,45 +22,23 @@ A. F. T. Martins, N. Smith, E. Xing, P. Aguiar, M. Figueiredo (2010). Turbo pars
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
-from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, PairRows, add_pair, pair_score
-from partwise.features.rows import add_label, emit
-from partwise.features.taken_rows import take_rows
+from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, add_pair, pair_score
+from partwise.features.rows import add_label, emit, take_rows
+from partwise.structures.dependency.kept_arcs import SecondOrderProblem, arcs_of, find_arc, keep_arcs
 from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
-from partwise.structures.factor_graph.kernels import NOT_CONVERGED, NOT_PROVEN, Search
 from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, Graph
 from partwise.structures.factor_graph.messages import propagate
+from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, Search
 
 NEGLIGIBLE = 1e-9  # probability of a part whose features are not added
 ITERATIONS, SWEEPS = 100, 10  # of AD3 and of belief propagation, for one sentence
-
-
-class SecondOrderProblem(NamedTuple):
-    """N packed sentences; only arcs that are allowed are there, word by word, heads ascending."""
-
-    rows: Any  #: feature rows, one per arc
-    pairs: PairRows
-    starts: np.ndarray  #: (N + 1,) first word of each sentence
-    arcs: np.ndarray  #: (N + 1,) first arc
-    parts: np.ndarray  #: (N + 1,) first part
-    head: np.ndarray  #: (arcs,) int32
-    word: np.ndarray  #: (arcs,) int32
-    into: np.ndarray  #: (words + N,) first arc of each word in its sentence, and after the last
-    out: np.ndarray  #: (arcs,) int32 arcs of the sentence, head by head, left ones, then right ones, near to far
-    left: np.ndarray  #: (words + N,) arcs out of each head (0: the root) to its left
-    leaving: np.ndarray  #: (words + 2 N,) first in `out` of each head, and after the last
-    gold: np.ndarray  #: (words,) int32
-    targets: np.ndarray
-    kind: int  #: SINGLE_ROOT, PROJECTIVE
-    status: np.ndarray  #: (N,) int8
-    search: Search
 
 
 def second_order_problem(
@@ -68,70 +47,23 @@ def second_order_problem(
     """Pack sentences: `rows` and `allowed` (bool) for all arcs as in `tree_problem`, of which only those allowed are kept."""
     lengths = np.asarray(lengths, np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
-    allowed = np.ascontiguousarray(allowed, np.bool_).copy()
-    if allowed.shape != (full[-1],):
-        raise ValueError(f"`allowed` must have one entry per arc, shape ({full[-1]},). Got {allowed.shape}.")
     gold = check_heads(heads, None, 1, lengths, starts)
     if heads is not None:
         check_trees(np.asarray(heads, np.int64), starts, bool(projective), bool(single_root))
         if (gold < 0).any():
             raise ValueError("Second-order trees must be known as a whole: heads are missing. Use order=1.")
-    sentence = np.repeat(np.arange(len(lengths)), lengths * (lengths + 1))
-    number = np.arange(full[-1]) - full[:-1][sentence]
-    n = lengths[sentence]
-    word, head = number // (n + 1) + 1, number % (n + 1)
-    allowed &= word != head
-    if heads is not None:
-        allowed[full[:-1][np.repeat(np.arange(len(lengths)), lengths)] + arc_numbers(lengths, starts, gold)] = True
-    keep = np.flatnonzero(allowed)
-    word, head, sentence = word[keep], head[keep], sentence[keep]
-    arcs = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(lengths)))]).astype(np.int64)
-    own = np.arange(len(keep)) - arcs[:-1][sentence]
-    words = starts[:-1] + np.arange(len(lengths))  # n + 1 entries for each sentence: words and one more, or root and words
-    into = place_counts(words[sentence] + word - 1, int(starts[-1]) + len(lengths), words)
-    leaving_at = starts[:-1] + 2 * np.arange(len(lengths))
-    leaving = place_counts(leaving_at[sentence] + head, int(starts[-1]) + 2 * len(lengths), leaving_at)
-    side = (word > head).astype(np.int64)
-    order = np.lexsort((np.abs(word - head), side, head, sentence))
-    left = np.bincount((words[sentence] + head)[side == 0], minlength=int(starts[-1]) + len(lengths)).astype(np.int64)
-    sizes = [
-        table_sizes(
-            into[words[i] : words[i] + m + 1], leaving[leaving_at[i] : leaving_at[i] + m + 2], left[words[i] : words[i] + m + 1]
-        )
-        for i, m in enumerate(lengths.tolist())
-    ]
-    parts = np.concatenate([[0], np.cumsum(np.diff(arcs) + np.array(sizes, np.int64).reshape(-1))]).astype(np.int64)
-    kind = SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective)
-    search = Search(iterations=iterations, tol=1e-4, sweeps=sweeps, change=1e-4)
-    status = np.zeros(len(lengths), np.int8)
+    kept, layout = keep_arcs(lengths, starts, allowed, None if heads is None else gold)
     return SecondOrderProblem(
-        take_rows(rows, keep), pairs, starts, arcs, parts, head.astype(np.int32), word.astype(np.int32), into,
-        own[order].astype(np.int32), left, leaving, gold, gold, kind, status, search,
-    )  # fmt: skip
-
-
-def arc_numbers(lengths: np.ndarray, starts: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """The number of each word's arc in its sentence, among all arcs."""
-    number = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-    return number * (np.repeat(lengths, lengths) + 1) + heads
-
-
-def place_counts(at: np.ndarray, size: int, first: np.ndarray) -> np.ndarray:
-    """Offsets from counts, sentence by sentence: entry k is how many of its sentence lie in entries before k."""
-    counts = np.concatenate([[0], np.bincount(at, minlength=size)[:size]])
-    total = np.cumsum(counts)[:size]
-    base = np.zeros(size, np.int64)
-    base[first] = np.diff(np.concatenate([[0], total[first]]))
-    return (total - np.cumsum(base)).astype(np.int64)
-
-
-def table_sizes(into: np.ndarray, leaving: np.ndarray, left: np.ndarray) -> int:
-    """Entries of the tables of all heads of a sentence; the root has no arcs in."""
-    G = np.concatenate([[0], np.diff(into)])
-    out = np.diff(leaving)
-    right = out - left
-    return int((G * out + left * (left + 1) // 2 + right * (right + 1) // 2).sum())
+        rows=take_rows(rows, kept),
+        pairs=pairs,
+        starts=starts,
+        **layout,
+        gold=gold,
+        targets=gold,
+        kind=SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective),
+        status=np.zeros(len(lengths), np.int8),
+        search=Search(iterations=iterations, tol=1e-4, sweeps=sweeps, change=1e-4),
+    )
 
 
 @helper
@@ -168,18 +100,6 @@ def view(problem, i):
     every = np.arange(A + 1)
     return Graph(
         np.ones(A, np.int64), every, every[:A], kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64)
-    )
-
-
-@helper
-def arcs_of(problem, i):
-    """First arc of each word, first of `out` of each head, arcs to its left, arcs head by head."""
-    n, a = length(problem, i), problem.starts[i]
-    return (
-        problem.into[a + i : a + i + n + 1],
-        problem.leaving[a + 2 * i : a + 2 * i + n + 2],
-        problem.left[a + i : a + i + n + 1],
-        problem.out[problem.arcs[i] : problem.arcs[i + 1]],
     )
 
 
@@ -235,16 +155,6 @@ def table_starts(problem, i):
         G = into[h] - into[h - 1] if h and total else 0
         at[h + 1] = at[h] + n_entries(G, L, total - L)
     return at
-
-
-@helper
-def find_arc(problem, i, into, h, m):
-    """Number of the arc h -> m in its sentence, or -1."""
-    first = problem.arcs[i]
-    for k in range(into[m - 1], into[m]):
-        if problem.head[first + k] == h:
-            return k
-    return -1
 
 
 @helper

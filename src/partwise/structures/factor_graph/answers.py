@@ -9,13 +9,12 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import entry
-from partwise.passes import score_pass
 from partwise.structures.factor_graph.ad3 import ad3, is_closed
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.factors import allows
-from partwise.structures.factor_graph.kernels import GraphProblem, view
 from partwise.structures.factor_graph.layout import DENSE, n_literals
 from partwise.structures.factor_graph.messages import best_in_forest, propagate
+from partwise.structures.factor_graph.problem import GraphProblem, view
 
 
 @dataclass(frozen=True)
@@ -82,6 +81,12 @@ def ask(problem, i, how, theta, y, p, bounds, parts):
 
 
 @entry
+def score_parts(problem, i, w, theta):
+    """Scores of the parts of graph i."""
+    kernels.score(problem, i, w, theta)
+
+
+@entry
 def first_violated(problem, i, y):
     """The first factor that forbids an output, or -1."""
     graph = view(problem, i)
@@ -99,7 +104,7 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     if len(weights) < problem.n_weights:
         raise ValueError(f"There are {problem.n_weights} weights. Got {len(weights)}.")
     theta = np.zeros(int(kernels.n_parts(problem, i)))
-    score_pass(problem, i, weights, theta)
+    score_parts(problem, i, weights, theta)
     return theta
 
 

@@ -1,23 +1,13 @@
-"""Factor graphs as a structure: an output is one state for every variable.
-
-    s(y) = sum_v theta_v[y_v] + sum_f table_f[y_f],     theta and tables = given scores + sum of features times weights
-
-What a graph is made of: `graph_layout`. Weights are shared by whatever has the same name, from graph to graph (`graph_packing`).
+"""What solvers need of factor graphs: the kernels of `partwise.structures.factor_graph.problem.GraphProblem`.
 
 Best output: exact in forests (max-product); else by AD3, whose bound often proves that it is, and by branch and bound on
 request (`exact`). Sums: exact in forests (sum-product), else by loopy belief propagation, in Bethe's approximation. `status`
 tells afterwards which examples' answers were not proven or not converged: see `NOT_PROVEN`, `NOT_CONVERGED`.
-
-Cost: the number of variables in the wrong state, each with its own weight. Parts: literals, then tables. For a bit only "true"
-has a literal; where its truth is known it has a dense factor of its own, whose two parts carry the cost.
-
-Where the state of a variable is not known, any is right (`PartialGraphProblem`): partial labels, and hidden variables.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
 
 import numpy as np
 
@@ -28,80 +18,11 @@ from partwise.engine.numerics import fill
 from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
-from partwise.structures.factor_graph.layout import DENSE, Graph, entry_of, hold_state, n_literals
+from partwise.structures.factor_graph.layout import DENSE, entry_of, hold_state, n_literals
 from partwise.structures.factor_graph.messages import best_in_forest, propagate
+from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, PartialGraphProblem, view
 
-NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
 REPAIRS = 50  # nodes of branch and bound to find any output at all that hard factors allow
-
-
-class Search(NamedTuple):
-    """How oracles look for answers where there are cycles."""
-
-    iterations: int = 1000  #: of AD3
-    tol: float = 1e-6  #: residual at which AD3 stops
-    exact: bool = False  #: branch and bound after AD3
-    nodes: int = 10_000  #: of branch and bound
-    sweeps: int = 100  #: of belief propagation
-    change: float = 1e-6  #: of a message, at which it stops
-    damping: float = 0.0  #: share of the old message that is kept
-    residual: bool = False  #: schedule: by residuals instead of sweeps
-
-
-class GraphProblem(NamedTuple):
-    """N packed graphs; the arrays of `graphs` lie end to end, their entries counted from the beginning of each graph."""
-
-    graphs: Graph
-    variables: np.ndarray  #: (N + 1,) first variable of each graph
-    literals: np.ndarray  #: (N + 1,) first literal
-    factors: np.ndarray  #: (N + 1,) first factor
-    ports: np.ndarray  #: (N + 1,) first port
-    members: np.ndarray  #: (N + 1,) first member
-    parts: np.ndarray  #: (N + 1,) first part
-    order: np.ndarray  #: factors of each graph, breadth first
-    parents: np.ndarray  #: variable above each factor
-    forest: np.ndarray  #: (N,) whether there are no cycles
-    given: np.ndarray  #: (parts,) scores that are not learnt
-    features: np.ndarray  #: (variables + factors + 1,) first feature of each; graph by graph, variables first
-    start: np.ndarray  #: of each feature, the weight of the first entry of the table that it scores
-    value: np.ndarray  #: of each feature
-    tie: np.ndarray  #: (factors,) where in `ties` its entries' weights are, or -1: one after another
-    ties: np.ndarray  #: number of the weight of an entry, -1 for none
-    gold: np.ndarray  #: (variables,) int32 state, -1: not known
-    targets: np.ndarray  #: (variables,) int32
-    weight: np.ndarray  #: (variables,) cost of a wrong state
-    cost_at: np.ndarray  #: (variables,) first of the parts that carry it
-    status: np.ndarray  #: (N,) int8, written by the oracles
-    n_weights: int
-    width: int
-    search: Search
-
-
-@kernels.partially_labelled
-class PartialGraphProblem(GraphProblem):
-    """The same where some state is not known."""
-
-
-@helper
-def view(problem, i):
-    """Graph i."""
-    g = problem.graphs
-    v, w = problem.variables[i], problem.variables[i + 1]
-    f, e = problem.factors[i], problem.factors[i + 1]
-    p, q = problem.ports[i], problem.ports[i + 1]
-    return Graph(
-        g.states[v:w],
-        g.first[v + i : w + i + 1],
-        g.owner[problem.literals[i] : problem.literals[i + 1]],
-        g.kind[f:e],
-        g.ports[f + i : e + i + 1],
-        g.literal[p:q],
-        g.mark[p:q],
-        g.slots[f + i : e + i + 1],
-        g.members[problem.members[i] : problem.members[i + 1]],
-        g.table[f + i : e + i + 1],
-        g.number[f:e],
-    )
 
 
 # ---------------------------------------------------------------------------------------------------------------------

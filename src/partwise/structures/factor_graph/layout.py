@@ -1,4 +1,4 @@
-"""What a factor graph is made of, without its scores: what the oracles of `graph_factors`, `graph_messages` and `ad3` see.
+"""What a factor graph is made of, without its scores: what the oracles of `factors`, `messages` and `ad3` see.
 
 A **variable** has states 0 .. k - 1. Its *literals* "the variable is in state s" are numbered one after another, variable by
 variable; a *bit*, a variable of two states, has one literal, "it is true". A **factor** looks at literals through its *ports*:
@@ -20,7 +20,7 @@ and theta holds first the literals, then the tables, one after another.
 | BUDGET | any literals | at most `number` |
 | ONE_OF_K | all literals of a variable of k states, then k others | the one on among the k others is the variable's state |
 | TREE | arcs h -> m of a sentence | those on are a tree |
-| HEAD | arcs into a word, then arcs out of it, left then right, from near to far | one arc in, any out; table: see `graph_head` |
+| HEAD | arcs into a word, then arcs out of it, left then right, from near to far | one arc in, any out; table: see `head` |
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from partwise.structures.factor_graph.answers import (
     find_marginals,
     refuse_infeasible,
 )
-from partwise.structures.factor_graph.kernels import GraphProblem, PartialGraphProblem, Search, complete_all
+from partwise.structures.factor_graph.description import Description, Factors, Scored, WeightBlock, tie_entries
 from partwise.structures.factor_graph.layout import (
     AND_OUT,
     AT_MOST_ONE,
@@ -48,7 +48,7 @@ from partwise.structures.factor_graph.layout import (
     TREE,
     XOR,
 )
-from partwise.structures.factor_graph.packing import Description, Factors, Family, Scored, families_of, join, pack, row_width
+from partwise.structures.factor_graph.packing import graph_problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class Variables:
 
 
 class FactorGraph:
-    """Variables, scores and constraints. See the module for how it reads, and `graph_layout` for what the factors mean."""
+    """Variables, scores and constraints. See the module for how it reads, and `layout` for what the factors mean."""
 
     def __init__(self) -> None:
         self._states: list[np.ndarray] = []
@@ -184,29 +184,10 @@ class FactorGraph:
         literal = np.concatenate(blocks, axis=1).reshape(-1)
         if scores is None and features is None:
             features = np.ones((len(members), 1))
-        scored = self._scored("dense", scores, features, weights, self._tie(tie, sizes), len(members), entries, sizes)
+        scored = self._scored("dense", scores, features, weights, tie_entries(tie, sizes), len(members), entries, sizes)
         self._add(
             DENSE, members, np.full(len(members), sum(ports)), literal, np.zeros(len(literal), int), 0, entries, scored, None
         )
-
-    def _tie(self, tie: Any, sizes: list[int]) -> np.ndarray | None:
-        if tie is None:
-            return None
-        if isinstance(tie, str):
-            if tie not in ("potts", "symmetric") or len(set(sizes)) != 1 or len(sizes) != 2:
-                raise ValueError(
-                    "The 'tie' parameter must be 'potts' or 'symmetric', for pairs of variables with as many states each, or "
-                    f"an array of shape {tuple(sizes)}. Got {tie!r} instead."
-                )
-            k = sizes[0]
-            if tie == "potts":
-                return np.where(np.eye(k, dtype=bool), 0, -1).reshape(-1)
-            low, high = np.minimum.outer(range(k), range(k)), np.maximum.outer(range(k), range(k))
-            return (high * (high + 1) // 2 + low).reshape(-1)
-        tie = np.asarray(tie, int)
-        if tie.shape != tuple(sizes) or tie.min(initial=0) < -1 or tie.max(initial=-1) < 0:
-            raise ValueError(f"The 'tie' array must have shape {tuple(sizes)} and numbers of weights from 0 on, -1 for none.")
-        return tie.reshape(-1)
 
     def _scored(self, who, scores, features, weights, tie, n, size, sizes=None) -> Scored:
         if (scores is None) == (features is None):
@@ -349,7 +330,7 @@ class FactorGraph:
         states = np.concatenate(self._states or [np.zeros(0, int)]).astype(np.int64)
         return Description(states, list(self._unary), list(self._factors))
 
-    def best(self, method: str = "auto", w: Any = None, families: dict[str, Family] | None = None, **search: Any) -> Answer:
+    def best(self, method: str = "auto", w: Any = None, families: dict[str, WeightBlock] | None = None, **search: Any) -> Answer:
         """The best output.
 
         Parameters
@@ -358,7 +339,7 @@ class FactorGraph:
             auto: exact in forests, else AD3. ad3: AD3 in any case. exact: branch and bound where AD3 leaves a gap. highs: scipy's
             mixed-integer solver. lp: its linear one; the value is that of the relaxation, and states may be fractions.
         w, families : weights and where they are, if scores are learnt
-        search : see `partwise.structures.factor_graph.kernels.Search`
+        search : see `partwise.structures.factor_graph.problem.Search`
 
         Raises ValueError, with the names of factors that cannot hold together, if hard factors allow nothing.
         """
@@ -374,128 +355,10 @@ class FactorGraph:
             refuse_infeasible(problem, 0, [name for g in self._factors for name in g.names])
         return answer
 
-    def marginals(self, w: Any = None, families: dict[str, Family] | None = None, **search: Any) -> Beliefs:
+    def marginals(self, w: Any = None, families: dict[str, WeightBlock] | None = None, **search: Any) -> Beliefs:
         """Probabilities of states under p(y) ~ exp(s(y)): exact in forests, else by belief propagation (see its `converged`)."""
         problem = graph_problem([self], families=families, **search)
         beliefs = find_marginals(problem, 0, w)
         if beliefs.log_partition == -np.inf:
             refuse_infeasible(problem, 0, [name for g in self._factors for name in g.names])
         return beliefs
-
-
-def graph_problem(
-    graphs: Sequence[FactorGraph],
-    y: Sequence[Any] | None = None,
-    *,
-    families: dict[str, Family] | None = None,
-    costs: Sequence[Any] | None = None,
-    **search: Any,
-) -> GraphProblem:
-    """Pack graphs.
-
-    Parameters
-    ----------
-    graphs : list of FactorGraph
-    y : list of integer arrays, optional
-        The state of every variable of each graph, -1 where it is not known.
-    families : optional
-        Where the weights are, from `graph_families`; of these graphs by default.
-    costs : list of arrays, optional
-        Of each variable's being in the wrong state; 1 by default.
-    search : see `partwise.structures.factor_graph.kernels.Search`
-    """
-    try:
-        how = Search(**search)
-    except TypeError:
-        raise TypeError(
-            f"Unknown options {sorted(set(search) - set(Search._fields))}; there are {', '.join(Search._fields)}."
-        ) from None
-    check_search(how)
-    described = [g.describe() for g in graphs]
-    own = families_of(described)
-    families = own if families is None else families
-    for name, family in own.items():
-        if name not in families or families[name][1:] != family[1:]:
-            raise ValueError(f"weights={name!r}: {family[1:]} (features, weights of a feature) are not what the model has.")
-    ties: list[np.ndarray] = []
-    tie_at: dict[str, int] = {}
-    for graph in described:
-        for group in graph.factors:
-            s = group.scored
-            if s is not None and s.tie is not None and s.family not in tie_at:
-                tie_at[s.family] = sum(map(len, ties))
-                ties.append(s.tie)
-    gold = [np.full(len(d.states), -1, np.int32) for d in described]
-    if y is not None:
-        gold = check_states(y, described)
-    packed = [pack(d, families, t >= 0, tie_at) for d, t in zip(described, gold, strict=True)]
-    truth = np.concatenate(gold or [np.zeros(0, np.int32)]).astype(np.int32)
-    weight = np.ones(len(truth))
-    if costs is not None:
-        weight = np.concatenate([np.asarray(c, float).reshape(-1) for c in costs])
-        if weight.shape != truth.shape or not (np.isfinite(weight) & (weight >= 0)).all():
-            raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(truth)} variables.")
-    kind = PartialGraphProblem if y is not None and (truth < 0).any() else GraphProblem
-    problem = kind(
-        **join(packed),  # type: ignore[arg-type]
-        ties=np.concatenate(ties).astype(np.int64) if ties else np.zeros(0, np.int64),
-        gold=truth,
-        targets=np.maximum(truth, 0),
-        weight=weight,
-        status=np.zeros(len(packed), np.int8),
-        n_weights=max((f.start + f.n_weights for f in families.values()), default=0),
-        width=row_width(families),
-        search=how,
-    )
-    if y is not None:
-        check_truth(problem, [[name for g in d.factors for name in g.names] for d in described])
-    if kind is PartialGraphProblem:
-        targets = problem.targets.copy()
-        wrong = complete_all(problem, np.zeros(int(np.diff(problem.parts).max(initial=0))), targets)
-        if wrong >= 0:
-            raise ValueError(f"graph {wrong}: no output agrees with its known states and its hard factors.")
-        problem = problem._replace(targets=targets)
-    return problem
-
-
-def graph_families(graphs: Sequence[FactorGraph]) -> dict[str, Family]:
-    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``."""
-    return families_of([g.describe() for g in graphs])
-
-
-def check_search(how: Search) -> None:
-    """Raise unless the options make sense."""
-    for name in ("iterations", "nodes", "sweeps"):
-        value = getattr(how, name)
-        if not (isinstance(value, int | np.integer) and value >= 1):
-            raise ValueError(f"The {name!r} option must be an int in the range [1, inf). Got {value!r} instead.")
-    if not 0.0 <= how.damping < 1.0:
-        raise ValueError(f"The 'damping' option must be a float in the range [0, 1). Got {how.damping!r} instead.")
-
-
-def check_states(y: Sequence[Any], graphs: Sequence[Description]) -> list[np.ndarray]:
-    """The states as arrays; an error names the graph and the variable."""
-    if len(y) != len(graphs):
-        raise ValueError(f"There are {len(graphs)} graphs and states of {len(y)}.")
-    checked = []
-    for i, (states, graph) in enumerate(zip(y, graphs, strict=True)):
-        found = np.asarray(states).reshape(-1)
-        if found.shape != graph.states.shape:
-            raise ValueError(f"graph {i}: expected {len(graph.states)} states, got {len(found)}.")
-        most = np.where(graph.states == 1, 2, graph.states)
-        bad = np.flatnonzero(~((found >= -1) & (found < most)) | (found != np.floor(found)))
-        if len(bad):
-            v = bad[0]
-            raise ValueError(f"graph {i}, variable {v}: its state must be an int from 0 to {most[v] - 1}, or -1. Got {found[v]}.")
-        checked.append(found.astype(np.int32))
-    return checked
-
-
-def check_truth(problem: GraphProblem, names: list[list[str]]) -> None:
-    """Raise, naming graph and factor, if a hard factor forbids a training output."""
-    from partwise.structures.factor_graph.answers import first_violated
-
-    for i in range(len(names)):
-        gold = problem.gold[problem.variables[i] : problem.variables[i + 1]]
-        if (gold >= 0).all() and (f := first_violated(problem, i, gold)) >= 0:
-            raise ValueError(f"graph {i}: the states that it is to learn are against the factor {names[i][f]}.")

@@ -1,198 +1,102 @@
-"""From factor graphs as they are described (`partwise.FactorGraph`) to packed problems.
+"""From described graphs to packed problems.
 
-A graph is described by *groups*: many variables, or many factors of one kind, at once, as arrays. Packing numbers literals, ports
-and parts, lays tables end to end and finds for every feature where its weights begin. What has weights names its *family*: all
-groups of one name, in all graphs, share one block of weights [feature, entry of the table].
+Packing numbers literals, ports and parts, lays tables end to end, decides in which order factors are visited (`Arrangement`: all
+that does not depend on scores), and finds for every feature where its weights begin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import gcd
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise.engine.compilation import entry
 from partwise.features.rows import is_sparse
+from partwise.structures.factor_graph.answers import first_violated
+from partwise.structures.factor_graph.description import Description, Factors, Scored, WeightBlock, row_width, weight_blocks
+from partwise.structures.factor_graph.kernels import complete_all
 from partwise.structures.factor_graph.layout import DENSE, Graph
 from partwise.structures.factor_graph.order import plan
+from partwise.structures.factor_graph.problem import GraphProblem, PartialGraphProblem, make_search
+
+NONE = np.zeros(0, np.int64)
 
 
-class Family(NamedTuple):
-    """Weights that many tables share."""
+class Arrangement(NamedTuple):
+    """One graph as arrays, without its scores."""
 
-    start: int  #: the first of them
-    n_features: int
-    size: int  #: weights of one feature
-
-    @property
-    def n_weights(self) -> int:
-        """How many."""
-        return self.n_features * self.size
-
-
-@dataclass
-class Scored:
-    """Scores of tables: given ones, and features of a family; one row for each table."""
-
-    given: np.ndarray | None  #: (tables, entries)
-    features: Any = None  #: (tables, features), dense or sparse
-    family: str = ""
-    tie: np.ndarray | None = None  #: (entries,) weight of an entry, -1 for none
-
-    def n_slots(self, size: int) -> int:
-        """Weights of one feature."""
-        return size if self.tie is None else int(self.tie.max(initial=-1)) + 1
-
-
-@dataclass
-class Factors:
-    """Factors of one kind: dense ones have `members` (factors, arity), all others have ports."""
-
-    kind: int
-    members: np.ndarray  #: (factors, members)
-    sizes: np.ndarray  #: ports of each factor
-    literal: np.ndarray  #: ports end to end
-    mark: np.ndarray
-    number: int
-    entries: int
-    scored: Scored | None
-    names: list[str]
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-
-@dataclass
-class Description:
-    """A graph: states of its variables, their scores, its factors."""
-
-    states: np.ndarray  #: (V,), 1 for a bit
-    unary: list[tuple[np.ndarray, Scored]]  #: variables, and a row of scores for each
-    factors: list[Factors]
-
-    @property
-    def first(self) -> np.ndarray:
-        """First literal of each variable."""
-        return np.concatenate([[0], np.cumsum(self.states)]).astype(np.int64)
-
-    def families(self) -> dict[str, tuple[int, int]]:
-        """Features and weights of a feature, by the name of the family."""
-        found: dict[str, tuple[int, int]] = {}
-        scored = [(s, int(self.states[v[0]])) for v, s in self.unary if len(v)]
-        scored += [(g.scored, g.entries) for g in self.factors if g.scored is not None and len(g)]
-        for s, size in scored:
-            if s.features is None:
-                continue
-            shape = (int(s.features.shape[1]), s.n_slots(size))
-            if found.setdefault(s.family, shape) != shape:
-                raise ValueError(
-                    f"weights={s.family!r} is said of tables of {found[s.family]} and of {shape} (features, weights of a "
-                    "feature). Tables that share weights must be alike: give the others a name of their own."
-                )
-        return found
-
-
-def families_of(graphs: Sequence[Description]) -> dict[str, Family]:
-    """The weights of all graphs together, in the order in which they are first named."""
-    found: dict[str, Family] = {}
-    n = 0
-    for i, graph in enumerate(graphs):
-        for name, (d, size) in graph.families().items():
-            if name not in found:
-                found[name] = Family(n, d, size)
-                n += d * size
-            elif (found[name].n_features, found[name].size) != (d, size):
-                known = (found[name].n_features, found[name].size)
-                raise ValueError(
-                    f"graph {i}: weights={name!r} has {(d, size)} (features, weights of a feature), others have {known}."
-                )
-    return found
+    graph: Graph
+    order: np.ndarray
+    parents: np.ndarray
+    forest: bool
+    cost_at: np.ndarray
 
 
 class Packed(NamedTuple):
-    """One graph as arrays; the fields of `GraphProblem` that grow with graphs."""
+    """One graph as arrays, with its scores."""
 
-    graph: Graph
+    arranged: Arrangement
     given: np.ndarray
     counts: np.ndarray  #: features of each variable and factor
     start: np.ndarray
     value: np.ndarray
     tie: np.ndarray
-    cost_at: np.ndarray
-    order: np.ndarray
-    parents: np.ndarray
-    forest: bool
 
 
-def pack(graph: Description, families: dict[str, Family], labelled: np.ndarray, tie_at: dict[str, int]) -> Packed:
-    """One graph. `labelled`: the variables whose truth is known; `tie_at`: where the ties of a family begin."""
-    first, states, V = graph.first, np.asarray(graph.states, np.int64), len(graph.states)
-    own = np.zeros(V, bool)  # a dense factor of its own: so that its states exclude each other; so that its cost has a place
-    bits = states == 1
-    for g in graph.factors:
+# ---------------------------------------------------------------------------------------------------------------------
+# One graph
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray) -> tuple[Arrangement, list[Factors]]:
+    """The arrays of a graph, and all groups of its factors: those given, and dense ones for variables that need their own.
+
+    `labelled`: the variables whose truth is known.
+    """
+    states, V = np.asarray(states, np.int64), len(states)
+    first = np.concatenate([[0], np.cumsum(states)]).astype(np.int64)
+    bits, in_dense = states == 1, np.zeros(V, bool)
+    for g in factors:
         if g.kind == DENSE:
-            own[g.members.reshape(-1)] = True
-    own = np.where(bits, labelled, ~own)
-    groups = [*graph.factors]
-    for size in np.unique(states[own]):
-        v = np.flatnonzero(own & (states == size))
-        groups.append(single(v, int(size), first))
-    F = sum(len(g) for g in groups)
-    kind = np.concatenate([np.full(len(g), g.kind, np.int32) for g in groups] or [np.zeros(0, np.int32)])
-    ports = np.concatenate([[0], np.cumsum(np.concatenate([g.sizes for g in groups] or [np.zeros(0, int)]))]).astype(np.int64)
-    literal = np.concatenate([g.literal for g in groups] or [np.zeros(0, int)]).astype(np.int64)
-    mark = np.concatenate([g.mark for g in groups] or [np.zeros(0, int)]).astype(np.int64)
-    members = np.concatenate([g.members.reshape(-1) for g in groups] or [np.zeros(0, int)]).astype(np.int64)
-    arity = np.concatenate([np.full(len(g), g.members.shape[1]) for g in groups] or [np.zeros(0, int)])
-    entries = np.concatenate([np.full(len(g), g.entries) for g in groups] or [np.zeros(0, int)])
-    slots = np.concatenate([[0], np.cumsum(arity)]).astype(np.int64)
-    table = (first[-1] + np.concatenate([[0], np.cumsum(entries)])).astype(np.int64)
-    number = np.concatenate([np.full(len(g), g.number) for g in groups] or [np.zeros(0, int)]).astype(np.int64)
-    owner = np.repeat(np.arange(V), states).astype(np.int64)
-    layout = Graph(states, first, owner, kind, ports, literal, mark, slots, members, table, number)
+            in_dense[g.members.reshape(-1)] = True
+    own = np.where(bits, labelled, ~in_dense)  # so that its cost has a place; so that its states exclude each other
+    groups = [*factors, *(single(np.flatnonzero(own & (states == n)), int(n), first) for n in np.unique(states[own]))]
 
-    given, tie = np.zeros(int(table[-1])), np.full(F, -1, np.int64)
-    block, start, value = [], [], []  # of features
+    def each(pick: Any) -> np.ndarray:
+        return np.concatenate([pick(g) for g in groups] or [NONE]).astype(np.int64)
 
-    def add(scored: Scored, parts: np.ndarray, blocks: np.ndarray, size: int) -> None:
-        if scored.given is not None:
-            np.add.at(given, parts[:, None] + np.arange(size), scored.given)
-        if scored.features is not None:
-            family = families[scored.family]
-            rows, columns, values = nonzeros(scored.features)
-            block.append(blocks[rows])
-            start.append(family.start + columns * family.size)
-            value.append(values)
+    def offsets(sizes: np.ndarray) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
-    for v, scored in graph.unary:
-        if len(v):
-            add(scored, first[v], v, int(states[v[0]]))
-    k, cost_at = 0, np.where(bits, -1, first[:-1])
+    table = first[-1] + offsets(each(lambda g: np.full(len(g), g.entries)))
+    graph = Graph(
+        states,
+        first,
+        np.repeat(np.arange(V), states).astype(np.int64),
+        each(lambda g: np.full(len(g), g.kind)).astype(np.int32),
+        offsets(each(lambda g: g.sizes)),
+        each(lambda g: g.literal),
+        each(lambda g: g.mark),
+        offsets(each(lambda g: np.full(len(g), g.members.shape[1]))),
+        each(lambda g: g.members.reshape(-1)),
+        table,
+        each(lambda g: np.full(len(g), g.number)),
+    )
+    k, cost_at = 0, np.where(bits, -1, first[:-1]).astype(np.int64)
     for g in groups:
-        if g.scored is not None and len(g):
-            add(g.scored, table[k : k + len(g)], V + k + np.arange(len(g)), g.entries)
-            if g.scored.features is not None and g.scored.tie is not None:
-                tie[k : k + len(g)] = tie_at[g.scored.family]
         if g.kind == DENSE and g.members.shape[1] == 1 and g.scored is None:
             v = g.members[:, 0]
             cost_at[v[bits[v]]] = table[k : k + len(g)][bits[v]]
         k += len(g)
-    where = np.concatenate(block) if block else np.zeros(0, np.int64)
-    sort = np.argsort(where, kind="stable")
-    counts = np.bincount(where, minlength=V + F).astype(np.int64)
-    starts = (np.concatenate(start) if start else np.zeros(0, np.int64))[sort].astype(np.int64)
-    values = (np.concatenate(value) if value else np.zeros(0))[sort].astype(np.float64)
-    order, parents = np.zeros(F, np.int64), np.zeros(F, np.int64)
-    forest = bool(plan_order(layout, order, parents))
-    return Packed(layout, given, counts, starts, values, tie, cost_at.astype(np.int64), order, parents, forest)
+    order, parents = np.zeros(k, np.int64), np.zeros(k, np.int64)
+    forest = bool(plan_order(graph, order, parents))
+    return Arrangement(graph, order, parents, forest, cost_at), groups
 
 
 @entry
 def plan_order(graph, order, parents):
-    """See `graph_order.plan`."""
+    """See `partwise.structures.factor_graph.order.plan`."""
     return plan(graph, order, parents)
 
 
@@ -203,8 +107,42 @@ def single(v: np.ndarray, size: int, first: np.ndarray) -> Factors:
     return Factors(DENSE, v[:, None], sizes, literal, np.zeros(len(literal), int), 0, entries, None, [""] * len(v))
 
 
+def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.ndarray, tie_at: dict[str, int]) -> Packed:
+    """One graph. `tie_at`: where the ties of a block of weights begin."""
+    arranged, groups = arrange(described.states, described.factors, labelled)
+    graph = arranged.graph
+    V, F = len(graph.states), len(graph.kind)
+    given, tie = np.zeros(int(graph.table[-1])), np.full(F, -1, np.int64)
+    owner, start, value = [NONE], [NONE], [np.zeros(0)]  # of features
+
+    def add(scored: Scored, parts: np.ndarray, owners: np.ndarray, size: int) -> None:
+        if scored.given is not None:
+            np.add.at(given, parts[:, None] + np.arange(size), scored.given)
+        if scored.features is not None:
+            block = blocks[scored.weights]
+            rows, columns, values = nonzeros(scored.features)
+            owner.append(owners[rows])
+            start.append(block.start + columns * block.size)
+            value.append(values)
+
+    for v, scored in described.unary:
+        if len(v):
+            add(scored, graph.first[v], v, int(graph.states[v[0]]))
+    k = 0
+    for g in groups:
+        if g.scored is not None and len(g):
+            add(g.scored, graph.table[k : k + len(g)], V + k + np.arange(len(g)), g.entries)
+            if g.scored.features is not None and g.scored.tie is not None:
+                tie[k : k + len(g)] = tie_at[g.scored.weights]
+        k += len(g)
+    where = np.concatenate(owner)
+    sort = np.argsort(where, kind="stable")
+    counts = np.bincount(where, minlength=V + F)
+    return Packed(arranged, given, counts, np.concatenate(start)[sort], np.concatenate(value)[sort], tie)
+
+
 def nonzeros(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Rows, columns and values of what is not zero."""
+    """Rows, columns and values of what is not zero, row by row."""
     if is_sparse(x):
         x = x.tocoo()
         return x.row.astype(np.int64), x.col.astype(np.int64), x.data
@@ -212,8 +150,21 @@ def nonzeros(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rows, columns, np.asarray(x)[rows, columns]
 
 
-def join(packed: Sequence[Packed]) -> dict[str, np.ndarray | Graph]:
-    """All graphs end to end."""
+# ---------------------------------------------------------------------------------------------------------------------
+# All graphs
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def join(
+    packed: Sequence[Packed],
+    blocks: dict[str, WeightBlock],
+    ties: Sequence[np.ndarray],
+    gold: np.ndarray,
+    costs: np.ndarray | None,
+    search: dict[str, Any],
+    partial: bool,
+) -> GraphProblem:
+    """All graphs end to end; `partial`: some state that is to be learnt is not known."""
 
     def offsets(sizes):
         return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
@@ -221,30 +172,120 @@ def join(packed: Sequence[Packed]) -> dict[str, np.ndarray | Graph]:
     def together(pick, dtype=np.int64):
         return np.concatenate([pick(p) for p in packed] or [np.zeros(0)]).astype(dtype)
 
-    graphs = Graph(*(together(lambda p, k=k: p.graph[k]) for k in range(len(Graph._fields))))
-    return {
-        "graphs": graphs,
-        "variables": offsets(len(p.graph.states) for p in packed),
-        "literals": offsets(len(p.graph.owner) for p in packed),
-        "factors": offsets(len(p.graph.kind) for p in packed),
-        "ports": offsets(len(p.graph.literal) for p in packed),
-        "members": offsets(len(p.graph.members) for p in packed),
-        "parts": offsets(len(p.given) for p in packed),
-        "order": together(lambda p: p.order),
-        "parents": together(lambda p: p.parents),
-        "forest": np.array([p.forest for p in packed], np.bool_),
-        "given": together(lambda p: p.given, np.float64),
-        "features": offsets(together(lambda p: p.counts)),
-        "start": together(lambda p: p.start),
-        "value": together(lambda p: p.value, np.float64),
-        "tie": together(lambda p: p.tie),
-        "cost_at": together(lambda p: p.cost_at),
-    }
+    arranged = [p.arranged for p in packed]
+    graphs = [a.graph for a in arranged]
+    weight = np.ones(len(gold)) if costs is None else costs
+    if weight.shape != gold.shape or not (np.isfinite(weight) & (weight >= 0)).all():
+        raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(gold)} variables.")
+    return (PartialGraphProblem if partial else GraphProblem)(
+        graphs=Graph(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(Graph._fields)))),
+        variables=offsets(len(g.states) for g in graphs),
+        literals=offsets(len(g.owner) for g in graphs),
+        factors=offsets(len(g.kind) for g in graphs),
+        ports=offsets(len(g.literal) for g in graphs),
+        members=offsets(len(g.members) for g in graphs),
+        parts=offsets(len(p.given) for p in packed),
+        order=together(lambda p: p.arranged.order),
+        parents=together(lambda p: p.arranged.parents),
+        forest=np.array([a.forest for a in arranged], np.bool_),
+        given=together(lambda p: p.given, np.float64),
+        features=offsets(together(lambda p: p.counts)),
+        start=together(lambda p: p.start),
+        value=together(lambda p: p.value, np.float64),
+        tie=together(lambda p: p.tie),
+        ties=np.concatenate([NONE, *ties]).astype(np.int64),
+        gold=gold,
+        targets=np.maximum(gold, 0),
+        weight=weight,
+        cost_at=together(lambda p: p.arranged.cost_at),
+        status=np.zeros(len(packed), np.int8),
+        n_weights=max((block.start + block.n_weights for block in blocks.values()), default=0),
+        width=row_width(blocks),
+        search=make_search(search),
+    )
 
 
-def row_width(families: dict[str, Family]) -> int:
-    """The largest number of neighbouring weights that no family cuts apart."""
-    width = 0
-    for family in families.values():
-        width = gcd(width, family.size)
-    return max(width, 1)
+def with_completions(problem: GraphProblem) -> GraphProblem:
+    """With some acceptable output as the target where states are not known."""
+    if not isinstance(problem, PartialGraphProblem):
+        return problem
+    targets = problem.targets.copy()
+    wrong = complete_all(problem, np.zeros(int(np.diff(problem.parts).max(initial=0))), targets)
+    if wrong >= 0:
+        raise ValueError(f"graph {wrong}: no output agrees with its known states and its hard factors.")
+    return problem._replace(targets=targets)
+
+
+def graph_problem(
+    graphs: Sequence[Any],
+    y: Sequence[Any] | None = None,
+    *,
+    families: dict[str, WeightBlock] | None = None,
+    costs: Sequence[Any] | None = None,
+    **search: Any,
+) -> GraphProblem:
+    """Pack graphs.
+
+    Parameters
+    ----------
+    graphs : list of FactorGraph
+    y : list of integer arrays, optional
+        The state of every variable of each graph, -1 where it is not known.
+    families : optional
+        Where the weights are, from `graph_families`; of these graphs by default.
+    costs : list of arrays, optional
+        Of each variable's being in the wrong state; 1 by default.
+    search : see `partwise.structures.factor_graph.problem.Search`
+    """
+    make_search(search)  # says so early if that cannot be
+    described = [g.describe() for g in graphs]
+    own = weight_blocks(described)
+    blocks = own if families is None else families
+    for name, block in own.items():
+        if name not in blocks or blocks[name][1:] != block[1:]:
+            raise ValueError(f"weights={name!r}: {block[1:]} (features, weights of a feature) are not what the model has.")
+    ties: dict[str, np.ndarray] = {}
+    for group in (group for graph in described for group in graph.factors):
+        if group.scored is not None and group.scored.tie is not None:
+            ties.setdefault(group.scored.weights, group.scored.tie)
+    tie_at = dict(zip(ties, np.cumsum([0, *map(len, ties.values())]).tolist(), strict=False))
+    gold = [np.full(len(d.states), -1, np.int32) for d in described] if y is None else check_states(y, described)
+    packed = [pack(d, blocks, states >= 0, tie_at) for d, states in zip(described, gold, strict=True)]
+    truth = np.concatenate([np.zeros(0, np.int32), *gold])
+    weight = None if costs is None else np.concatenate([np.zeros(0), *(np.asarray(c, float).reshape(-1) for c in costs)])
+    problem = join(packed, blocks, list(ties.values()), truth, weight, search, y is not None and bool((truth < 0).any()))
+    if y is not None:
+        check_truth(problem, described)
+    return with_completions(problem)
+
+
+def graph_families(graphs: Sequence[Any]) -> dict[str, WeightBlock]:
+    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``."""
+    return weight_blocks([g.describe() for g in graphs])
+
+
+def check_states(y: Sequence[Any], graphs: Sequence[Description]) -> list[np.ndarray]:
+    """The states as arrays; an error names the graph and the variable."""
+    if len(y) != len(graphs):
+        raise ValueError(f"There are {len(graphs)} graphs and states of {len(y)}.")
+    checked = []
+    for i, (states, graph) in enumerate(zip(y, graphs, strict=True)):
+        found = np.asarray(states).reshape(-1)
+        if found.shape != graph.states.shape:
+            raise ValueError(f"graph {i}: expected {len(graph.states)} states, got {len(found)}.")
+        most = np.where(graph.states == 1, 2, graph.states)
+        bad = np.flatnonzero(~((found >= -1) & (found < most)) | (found != np.floor(found)))
+        if len(bad):
+            v = bad[0]
+            raise ValueError(f"graph {i}, variable {v}: its state must be an int from 0 to {most[v] - 1}, or -1. Got {found[v]}.")
+        checked.append(found.astype(np.int32))
+    return checked
+
+
+def check_truth(problem: GraphProblem, graphs: Sequence[Description]) -> None:
+    """Raise, naming graph and factor, if a hard factor forbids a training output."""
+    for i, graph in enumerate(graphs):
+        gold = problem.gold[problem.variables[i] : problem.variables[i + 1]]
+        if (gold >= 0).all() and (f := first_violated(problem, i, gold)) >= 0:
+            name = [name for group in graph.factors for name in group.names][f]
+            raise ValueError(f"graph {i}: the states that it is to learn are against the factor {name}.")

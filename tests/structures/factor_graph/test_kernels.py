@@ -11,7 +11,7 @@ from partwise import FactorGraph, graph_families, graph_problem, kernels, multic
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import best_outputs, losses_at, objective
-from partwise.structures.factor_graph.kernels import NOT_PROVEN
+from partwise.structures.factor_graph.problem import NOT_PROVEN
 
 
 @pytest.fixture(autouse=True)

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 
 import partwise
 from graph_cases import every_output, forest_cases, random_graph
-from partwise import kernels
+from partwise import FactorGraph, graph_families, graph_problem, kernels
 from partwise.structures.factor_graph.answers import Answer
-from partwise.structures.factor_graph.model import FactorGraph, graph_families, graph_problem
 from oracle_checks import check_features, check_oracles
 
 
