@@ -28,7 +28,8 @@ def as_parameters(options: type, estimator: Any = None) -> list[inspect.Paramete
         text = about["help"]
         if field.default is None and known.get(field.name) is not None and "(default:" not in text:
             text = f"{text} (default: {shown(known[field.name])})"
-        names = about["names"] or (f"--{field.name.replace('_', '-')}",)
+        name = field.name.replace("_", "-")
+        names = about["names"] or (f"--{name}/--no-{name}" if hints[field.name] in (bool, bool | None) else f"--{name}",)
         made = typer.Option(*names, help=text, rich_help_panel=about["panel"], **about["limits"])
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
         found.append(parameter(field.name, hints[field.name], made, default))
