@@ -1,4 +1,4 @@
-"""Features of two arcs that meet: of consecutive siblings, and of grandparents. Hashed on the way, as those of `arcs`.
+"""Features of two arcs that meet: of consecutive siblings, and of grandparents. Hashed on the way, as those of `arc_rows`.
 
 A template names cells of the head (``h``), of the word (``m``) and of a third one: the sibling ``s``, which is the word's nearest
 neighbour among the words of the same head on the same side, towards the head; or the grandparent ``g``, the head of the head::

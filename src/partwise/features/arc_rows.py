@@ -24,14 +24,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm, take_rows
-from partwise.text.columns import Columns
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
 MOST = 512  # features of one arc
@@ -48,6 +47,26 @@ FIRST_ORDER = (
     "m.upos[-2]|m.upos[-1]|m.upos", "m.upos|m.upos[1]|m.upos[2]", "m.upos[-1]|m.upos|m.upos[1]", "h.upos[-1]|h.upos|h.upos[1]",
     "m.form[-1]|m.form", "m.form|m.form[1]", "h.upos|b.upos|m.upos",
 )  # fmt: skip
+
+
+class CodedColumns(Protocol):
+    """Words whose cells are numbered, column by column, sentences end to end: `partwise.text.columns.Columns`, say."""
+
+    @property
+    def cells(self) -> list[list[str]]:
+        """The distinct cells of each column."""
+
+    @property
+    def codes(self) -> np.ndarray:
+        """(columns, words) the cell of a word is ``cells[column][codes[column, word]]``."""
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(sentences + 1,) first word of each sentence, and the end."""
+
+    @property
+    def n_tokens(self) -> int:
+        """Words in all."""
 
 
 class ArcRows(NamedTuple):
@@ -67,12 +86,12 @@ class ArcRows(NamedTuple):
     bits: int
 
 
-def arc_rows(columns: Columns, names: Sequence[str], templates: Sequence[str] = FIRST_ORDER, bits: int = 22) -> ArcRows:
-    """All arcs of all sentences, in the order that `tree_packing` wants.
+def arc_rows(columns: CodedColumns, names: Sequence[str], templates: Sequence[str] = FIRST_ORDER, bits: int = 22) -> ArcRows:
+    """All arcs of all sentences, in the order that `partwise.structures.dependency` wants.
 
     Parameters
     ----------
-    columns : Columns
+    columns : CodedColumns
         The words.
     names : sequence of str
         Names of the columns; templates that name others are left out.

@@ -1,4 +1,4 @@
-"""Features of spans of words: those of the arc from the first word of a span to its last (`arcs`), under other names.
+"""Features of spans of words: those of the arc from the first word of a span to its last (`arc_rows`), under other names.
 
 A template names cells of the first word (``f``) and of the last (``l``), with an offset where a neighbour is meant:
 ``f.tag[-1]`` is the tag before the span, ``l.tag[1]`` the one after it. Every template gives its feature twice, alone and
@@ -13,9 +13,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from partwise.features.arc_rows import ArcRows, arc_rows
+from partwise.features.arc_rows import ArcRows, CodedColumns, arc_rows
 from partwise.features.rows import take_rows
-from partwise.text.columns import Columns
 
 SPANS = (
     "f.form", "l.form", "f.tag", "l.tag", "f.form[-1]", "l.form[1]", "f.tag[-1]", "l.tag[1]", "f.suffix", "l.suffix",
@@ -26,12 +25,12 @@ SPANS = (
 )  # fmt: skip
 
 
-def span_rows(columns: Columns, names: Sequence[str], templates: Sequence[str] = SPANS, bits: int = 16) -> ArcRows:
-    """All spans of all sentences, by first word and then by last, in the order that `grammar_packing` wants.
+def span_rows(columns: CodedColumns, names: Sequence[str], templates: Sequence[str] = SPANS, bits: int = 16) -> ArcRows:
+    """All spans of all sentences, by first word and then by last, in the order that `partwise.structures.constituency` wants.
 
     Parameters
     ----------
-    columns : Columns
+    columns : CodedColumns
         The words.
     names : sequence of str
         Names of the columns; templates that name others are left out.

@@ -5,7 +5,7 @@ Scores of spans with a symbol, and of rules, give for every span (i, j) and symb
     in(i, j, A) = span(i, j, A) + max_{A -> B C, k} rule(A -> B C) + in(i, k, B) + in(k, j, C)
 
 The chart is kept twice, once by the first word of spans and once by their end, so that the loop over splits k reads both
-children side by side: it is a vector operation. Rules with the same two children share it. Sums over trees: `cky_sums`.
+children side by side: it is a vector operation. Rules with the same two children share it. Sums over trees: `sums`.
 
 Costs: O(n^3 R) time for n words and R rules, 16 n^2 S bytes for S symbols. The k best trees: k log k times as much time,
 12 k n^2 S bytes.

@@ -5,7 +5,7 @@
 Parts: (span, symbol), in that order, and then the rules, as often as they are used. Which symbols a span may have: those above
 one word have a tag that agrees with the word's, where that is known; that of the whole sentence is one of the grammar's roots;
 others are parents of rules. What is read from trees of a treebank, with any number of children, are such rules: see
-`partwise.tasks.constituency.grammar`. How spans and outputs are written down: `grammar_packing`; the recursions: `cky`, `cky_sums`.
+`partwise.tasks.constituency.grammar`. How spans and outputs are written down: `problem`; the recursions: `best`, `sums`.
 
 Cost: the number of nodes that the right tree does not have, span and symbol. All trees of a sentence have as many nodes, so it is
 the number of nodes missed, too. Where only some brackets are known (`PartialGrammarProblem`), it is the number of nodes that

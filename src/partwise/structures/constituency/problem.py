@@ -1,4 +1,4 @@
-"""Sentences and a grammar packed end to end: what the kernels of `grammar` see.
+"""Sentences and a grammar packed end to end: what the kernels of constituency trees see.
 
 Spans (i, j) of a sentence of n words, 0 <= i < j <= n, are numbered by their first word and then by their end, n (n + 1) / 2 of
 them. An output is a binary tree, 2 n - 1 nodes in pre-order, each written as one integer ``symbol * n + split``: the split is
@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.features.rows import make_rows, n_rows
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import make_rows, n_rows, take_rows
+from partwise.oracles.complete_all import complete_all
 
 NOTHING, FREE = -1, -2  # of a span: no symbol is right; any is
 ANY_TAG = -1  # of a word: it may have every tag
-BEST_BYTES, SUMS_BYTES = 20, 40  # for `memory_needed`: the charts of `cky` and of `cky_sums`, scores of parts and marginals
+BEST_BYTES, SUMS_BYTES = 20, 40  # for `memory_needed`: the charts of `best` and of `sums`, scores of parts and marginals
 NO_TAG, GLUE_TAG = -1, -2  # of a symbol: it is above no single word; it is the glue
 
 
@@ -39,7 +39,7 @@ class Grammar(NamedTuple):
     root: np.ndarray  #: (S,) bool: may be above a whole sentence
     n_symbols: int
     pair: np.ndarray  #: (R,) int64 the number of its pair of children among those of all rules
-    pair_first: np.ndarray  #: (pairs,) uint64 (see `cky.windows_of`)
+    pair_first: np.ndarray  #: (pairs,) uint64 (see `best.windows_of`)
     pair_second: np.ndarray  #: (pairs,) uint64
 
 
@@ -174,8 +174,6 @@ def with_brackets(problem: GrammarProblem, partial: np.ndarray, brackets: Sequen
 
     A tree without any node that crosses a span (i, j) has a node (i, j): so what is known forbids, or makes wrong, single parts.
     """
-    from partwise.objective import completions
-
     S, known, sets = problem.grammar.n_symbols, np.full(problem.spans[-1], FREE, np.int32), [problem.sets[0]]
     for i in np.flatnonzero(partial).tolist():
         begins, ends = np.triu_indices(int(problem.starts[i + 1] - problem.starts[i]))
@@ -190,10 +188,10 @@ def with_brackets(problem: GrammarProblem, partial: np.ndarray, brackets: Sequen
             own[here] = FREE - len(sets)
             sets.append(np.isin(np.arange(S), symbols))
     found = PartialGrammarProblem(*problem)._replace(partial=partial, known=known, sets=np.array(sets))
-    targets, _, values = completions(found, np.zeros(kernels.n_weights(found)))
-    if values.min() == -np.inf:
+    targets, wrong = complete_all(found)
+    if wrong >= 0:
         raise ValueError(
-            f"sentence {int(np.argmin(values))}: the grammar has no tree with the brackets that are known. Give the whole tree, "
+            f"sentence {wrong}: the grammar has no tree with the brackets that are known. Give the whole tree, "
             "or leave the sentence out."
         )
     return found._replace(targets=targets)

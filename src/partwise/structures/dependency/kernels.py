@@ -2,9 +2,9 @@
 
     s(y) = sum_m x_{h(m) -> m} . W[:, label(m)],        the arcs h(m) -> m being a tree below the root
 
-Trees may be non-projective (`spanning_trees`) or projective (`projective_trees`), with one word below the root or with several.
+Trees may be non-projective (`spanning`) or projective (`projective`), with one word below the root or with several.
 Which label an arc gets is decided arc by arc, so the oracles first take the best label of each arc, or the sum over its labels.
-Parts: (arc, label), in that order; how arcs and outputs are written down: `tree_packing`.
+Parts: (arc, label), in that order; how arcs and outputs are written down: `problem`.
 
 Cost: the number of words whose head is wrong; one whose head is right and whose label is not costs `label_cost`. Where the head
 of a word is not known, or its label, any is right: then the acceptable outputs are a set (`PartialTreeProblem`).
@@ -20,7 +20,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import row
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, exp, fill
 from partwise.features.rows import add_label, add_row, emit
 from partwise.oracles.kbest_by_partition import kbest_by_partition
@@ -237,21 +237,6 @@ def restrict(problem, i, theta):
             for h in range(n + 1):
                 if h != -2 - known:
                     fill(row(theta, m * (n + 1) + h, L), -np.inf)
-
-
-@entry
-def complete_all(problem, theta, targets):
-    """Write into `targets` some acceptable tree of every sentence; returns the first that has none, or -1."""
-    for i in range(n_examples(problem)):
-        L, n = problem.n_labels, length(problem, i)
-        scores = theta[: n_parts(problem, i)]
-        for m in range(1, n + 1):
-            for h in range(n + 1):
-                value = 0.0 if may_be(problem, i, n, m, h) else -np.inf
-                fill(row(scores, (m - 1) * (n + 1) + h, L), value)
-        if kernels.complete(problem, i, scores, targets[problem.starts[i] : problem.starts[i + 1]]) == -np.inf:
-            return i
-    return -1
 
 
 @kernels.with_targets.implements(PartialTreeProblem)

@@ -1,4 +1,4 @@
-"""Sentences packed end to end: what the kernels of `tree` see.
+"""Sentences packed end to end: what the kernels of dependency trees see.
 
 A sentence of n words has n (n + 1) arcs h -> m, from heads h = 0 (the root) .. n to words m = 1 .. n. Each has a row of features;
 they lie word by word, the arc h -> m as number (m - 1)(n + 1) + h of its sentence. An output is written as n integers
@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.features.rows import make_rows, n_rows
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import make_rows, n_rows, take_rows
+from partwise.oracles.complete_all import complete_all
 
 UNKNOWN = -1  # head and label; -2 - h: the head is h, its label is not known
 
@@ -155,10 +155,7 @@ def cycle(heads: np.ndarray) -> list[int]:
 
 def any_completion(problem: TreeProblem) -> np.ndarray:
     """A target for every sentence: some tree that agrees with what is known; the solvers look for better ones."""
-    from partwise.structures.dependency.kernels import complete_all
-
-    targets = problem.gold.copy()
-    wrong = complete_all(problem, np.zeros(kernels.sizes(problem)[1]), targets)
+    targets, wrong = complete_all(problem)
     if wrong >= 0:
         raise ValueError(f"sentence {wrong}: no tree agrees with its known heads and the arcs that are allowed.")
     return targets

@@ -33,7 +33,7 @@ from partwise.structures.dependency.kept_arcs import SecondOrderProblem, arcs_of
 from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
-from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, Graph
+from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, FactorLayout
 from partwise.structures.factor_graph.messages import propagate
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, Search
 
@@ -98,7 +98,7 @@ def view(problem, i):
         ports[h + 2], slots[h + 2] = p, 5 + 3 * h
         table[h + 2] = table[h + 1] + n_entries(G, L, total - L)
     every = np.arange(A + 1)
-    return Graph(
+    return FactorLayout(
         np.ones(A, np.int64), every, every[:A], kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64)
     )
 

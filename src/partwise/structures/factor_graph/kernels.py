@@ -13,8 +13,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import row
-from partwise.engine.compilation import entry, helper
-from partwise.engine.numerics import fill
+from partwise.engine.compilation import helper
 from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
@@ -231,21 +230,6 @@ def forbid(problem, i, theta, t, code, far):
         hold_state(graph, theta, t, 1 - code, far)
     else:
         theta[graph.first[t] + code] = -np.inf
-
-
-@entry
-def complete_all(problem, theta, targets):
-    """Write into `targets` some acceptable output of every graph; returns the first that has none, or -1."""
-    for i in range(n_examples(problem)):
-        scores = theta[: n_parts(problem, i)]
-        fill(scores, 0.0)
-        given = problem.given[problem.parts[i] : problem.parts[i + 1]]
-        for k in range(len(given)):
-            if given[k] == -np.inf:
-                scores[k] = -np.inf
-        if kernels.complete(problem, i, scores, targets[problem.variables[i] : problem.variables[i + 1]]) == -np.inf:
-            return i
-    return -1
 
 
 @kernels.outputs.implements(GraphProblem)

@@ -13,10 +13,11 @@ import numpy as np
 
 from partwise.engine.compilation import entry
 from partwise.features.rows import is_sparse
+from partwise.oracles.complete_all import complete_all
+from partwise.structures.factor_graph import kernels  # noqa: F401 - what a packed problem can do
 from partwise.structures.factor_graph.answers import first_violated
 from partwise.structures.factor_graph.description import Description, Factors, Scored, WeightBlock, row_width, weight_blocks
-from partwise.structures.factor_graph.kernels import complete_all
-from partwise.structures.factor_graph.layout import DENSE, Graph
+from partwise.structures.factor_graph.layout import DENSE, FactorLayout
 from partwise.structures.factor_graph.order import plan
 from partwise.structures.factor_graph.problem import GraphProblem, PartialGraphProblem, make_search
 
@@ -26,14 +27,14 @@ NONE = np.zeros(0, np.int64)
 class Arrangement(NamedTuple):
     """One graph as arrays, without its scores."""
 
-    graph: Graph
+    graph: FactorLayout
     order: np.ndarray
     parents: np.ndarray
     forest: bool
     cost_at: np.ndarray
 
 
-class Packed(NamedTuple):
+class PackedGraph(NamedTuple):
     """One graph as arrays, with its scores."""
 
     arranged: Arrangement
@@ -70,7 +71,7 @@ def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     table = first[-1] + offsets(each(lambda g: np.full(len(g), g.entries)))
-    graph = Graph(
+    graph = FactorLayout(
         states,
         first,
         np.repeat(np.arange(V), states).astype(np.int64),
@@ -107,7 +108,7 @@ def single(v: np.ndarray, size: int, first: np.ndarray) -> Factors:
     return Factors(DENSE, v[:, None], sizes, literal, np.zeros(len(literal), int), 0, entries, None, [""] * len(v))
 
 
-def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.ndarray, tie_at: dict[str, int]) -> Packed:
+def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.ndarray, tie_at: dict[str, int]) -> PackedGraph:
     """One graph. `tie_at`: where the ties of a block of weights begin."""
     arranged, groups = arrange(described.states, described.factors, labelled)
     graph = arranged.graph
@@ -138,7 +139,7 @@ def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.nd
     where = np.concatenate(owner)
     sort = np.argsort(where, kind="stable")
     counts = np.bincount(where, minlength=V + F)
-    return Packed(arranged, given, counts, np.concatenate(start)[sort], np.concatenate(value)[sort], tie)
+    return PackedGraph(arranged, given, counts, np.concatenate(start)[sort], np.concatenate(value)[sort], tie)
 
 
 def nonzeros(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -156,7 +157,7 @@ def nonzeros(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def join(
-    packed: Sequence[Packed],
+    packed: Sequence[PackedGraph],
     blocks: dict[str, WeightBlock],
     ties: Sequence[np.ndarray],
     gold: np.ndarray,
@@ -178,7 +179,7 @@ def join(
     if weight.shape != gold.shape or not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(gold)} variables.")
     return (PartialGraphProblem if partial else GraphProblem)(
-        graphs=Graph(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(Graph._fields)))),
+        graphs=FactorLayout(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(FactorLayout._fields)))),
         variables=offsets(len(g.states) for g in graphs),
         literals=offsets(len(g.owner) for g in graphs),
         factors=offsets(len(g.kind) for g in graphs),
@@ -209,8 +210,7 @@ def with_completions(problem: GraphProblem) -> GraphProblem:
     """With some acceptable output as the target where states are not known."""
     if not isinstance(problem, PartialGraphProblem):
         return problem
-    targets = problem.targets.copy()
-    wrong = complete_all(problem, np.zeros(int(np.diff(problem.parts).max(initial=0))), targets)
+    targets, wrong = complete_all(problem)
     if wrong >= 0:
         raise ValueError(f"graph {wrong}: no output agrees with its known states and its hard factors.")
     return problem._replace(targets=targets)

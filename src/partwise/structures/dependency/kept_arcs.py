@@ -1,0 +1,127 @@
+"""Sentences of which only some arcs are left, packed end to end: what the kernels of `second_order` see.
+
+A model of first order rules arcs out, so that one of second order can afford its parts: those that are left lie word by word,
+and are listed once more head by head, from near to far on either side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise.engine.compilation import helper
+from partwise.features.arc_pairs import PairRows
+
+
+class SecondOrderProblem(NamedTuple):
+    """N packed sentences; only arcs that are allowed are there, word by word, heads ascending."""
+
+    rows: Any  #: feature rows, one per arc
+    pairs: PairRows
+    starts: np.ndarray  #: (N + 1,) first word of each sentence
+    arcs: np.ndarray  #: (N + 1,) first arc
+    parts: np.ndarray  #: (N + 1,) first part
+    head: np.ndarray  #: (arcs,) int32
+    word: np.ndarray  #: (arcs,) int32
+    into: np.ndarray  #: (words + N,) first arc of each word in its sentence, and after the last
+    out: np.ndarray  #: (arcs,) int32 arcs of the sentence, head by head, left ones, then right ones, near to far
+    left: np.ndarray  #: (words + N,) arcs out of each head (0: the root) to its left
+    leaving: np.ndarray  #: (words + 2 N,) first in `out` of each head, and after the last
+    gold: np.ndarray  #: (words,) int32
+    targets: np.ndarray
+    kind: int  #: SINGLE_ROOT, PROJECTIVE
+    status: np.ndarray  #: (N,) int8
+    search: Any  #: `factor_graph`'s: how long to look for the best tree, and for sums
+
+
+def keep_arcs(
+    lengths: np.ndarray, starts: np.ndarray, allowed: Any, heads: np.ndarray | None
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; the right ones, if known, are kept too."""
+    full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
+    allowed = np.ascontiguousarray(allowed, np.bool_).copy()
+    if allowed.shape != (full[-1],):
+        raise ValueError(f"`allowed` must have one entry per arc, shape ({full[-1]},). Got {allowed.shape}.")
+    sentence = np.repeat(np.arange(len(lengths)), lengths * (lengths + 1))
+    number = np.arange(full[-1]) - full[:-1][sentence]
+    n = lengths[sentence]
+    word, head = number // (n + 1) + 1, number % (n + 1)
+    allowed &= word != head
+    if heads is not None:
+        allowed[full[:-1][np.repeat(np.arange(len(lengths)), lengths)] + arc_numbers(lengths, starts, heads)] = True
+    keep = np.flatnonzero(allowed)
+    word, head, sentence = word[keep], head[keep], sentence[keep]
+    arcs = np.concatenate([[0], np.cumsum(np.bincount(sentence, minlength=len(lengths)))]).astype(np.int64)
+    own = np.arange(len(keep)) - arcs[:-1][sentence]
+    words = starts[:-1] + np.arange(len(lengths))  # n + 1 entries for each sentence: words and one more, or root and words
+    into = place_counts(words[sentence] + word - 1, int(starts[-1]) + len(lengths), words)
+    leaving_at = starts[:-1] + 2 * np.arange(len(lengths))
+    leaving = place_counts(leaving_at[sentence] + head, int(starts[-1]) + 2 * len(lengths), leaving_at)
+    side = (word > head).astype(np.int64)
+    order = np.lexsort((np.abs(word - head), side, head, sentence))
+    left = np.bincount((words[sentence] + head)[side == 0], minlength=int(starts[-1]) + len(lengths)).astype(np.int64)
+    sizes = [
+        table_sizes(
+            into[words[i] : words[i] + m + 1], leaving[leaving_at[i] : leaving_at[i] + m + 2], left[words[i] : words[i] + m + 1]
+        )
+        for i, m in enumerate(lengths.tolist())
+    ]
+    parts = np.concatenate([[0], np.cumsum(np.diff(arcs) + np.array(sizes, np.int64).reshape(-1))]).astype(np.int64)
+    layout = {
+        "arcs": arcs,
+        "parts": parts,
+        "head": head.astype(np.int32),
+        "word": word.astype(np.int32),
+        "into": into,
+        "out": own[order].astype(np.int32),
+        "left": left,
+        "leaving": leaving,
+    }
+    return keep, layout
+
+
+def arc_numbers(lengths: np.ndarray, starts: np.ndarray, heads: np.ndarray) -> np.ndarray:
+    """The number of each word's arc in its sentence, among all arcs."""
+    number = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    return number * (np.repeat(lengths, lengths) + 1) + heads
+
+
+def place_counts(at: np.ndarray, size: int, first: np.ndarray) -> np.ndarray:
+    """Offsets from counts, sentence by sentence: entry k is how many of its sentence lie in entries before k."""
+    counts = np.concatenate([[0], np.bincount(at, minlength=size)[:size]])
+    total = np.cumsum(counts)[:size]
+    base = np.zeros(size, np.int64)
+    base[first] = np.diff(np.concatenate([[0], total[first]]))
+    return (total - np.cumsum(base)).astype(np.int64)
+
+
+def table_sizes(into: np.ndarray, leaving: np.ndarray, left: np.ndarray) -> int:
+    """Entries of the tables of all heads of a sentence; the root has no arcs in."""
+    G = np.concatenate([[0], np.diff(into)])
+    out = np.diff(leaving)
+    right = out - left
+    return int((G * out + left * (left + 1) // 2 + right * (right + 1) // 2).sum())
+
+
+@helper
+def arcs_of(problem, i):
+    """First arc of each word, first of `out` of each head, arcs to its left, arcs head by head."""
+    a = problem.starts[i]
+    n = problem.starts[i + 1] - a
+    return (
+        problem.into[a + i : a + i + n + 1],
+        problem.leaving[a + 2 * i : a + 2 * i + n + 2],
+        problem.left[a + i : a + i + n + 1],
+        problem.out[problem.arcs[i] : problem.arcs[i + 1]],
+    )
+
+
+@helper
+def find_arc(problem, i, into, h, m):
+    """Number of the arc h -> m in its sentence, or -1."""
+    first = problem.arcs[i]
+    for k in range(into[m - 1], into[m]):
+        if problem.head[first + k] == h:
+            return k
+    return -1
