@@ -2,6 +2,7 @@
 
 import builtins
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,42 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "data" in item.keywords:
             item.add_marker(pytest.mark.skip(reason=WHY_NO_DATA))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--compiling", metavar="FILE", help="write which loops were compiled, in which test, and how long it took")
+
+
+class Compiling:
+    """Notes what is compiled, a line each: seconds, loop, structure, test."""
+
+    def __init__(self, path):
+        from partwise.engine.code_cache import DiskCache
+
+        self.path, self.test, self.begun = path, "", {}
+        load, save = DiskCache.load_overload, DiskCache.save_overload
+
+        def loading(cache, *arguments):
+            found = load(cache, *arguments)
+            if found is None:
+                self.begun[cache] = time.process_time()
+            return found
+
+        def saving(cache, *arguments):
+            save(cache, *arguments)
+            with open(self.path, "a") as file:
+                took = time.process_time() - self.begun.pop(cache, time.process_time())
+                file.write(f"{took:.2f}\t{cache.label}\t{cache.structure}\t{self.test}\n")
+
+        DiskCache.load_overload, DiskCache.save_overload = loading, saving
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.test = nodeid
+
+
+def pytest_configure(config):
+    if config.getoption("--compiling"):
+        config.pluginmanager.register(Compiling(config.getoption("--compiling")))
 
 
 def without_matplotlib(monkeypatch) -> None:

@@ -7,7 +7,7 @@ Every max-margin loss is a maximum of affine functions of w, one *piece* for eac
     Maximum              v(y) = F(t) - F(y)                                                    o(y) = gamma l(y)
     RescaledMaximum      v(y) = Gamma(l(y)) (F(r) - F(y)) - Gamma(l(t)) (F(r) - F(t))          o(y) = l(y)
 
-t is the target and r what scores are measured against (`rescaled_kernels.refer_to_truth`); where the target is the truth, r = t
+t is the target and r what scores are measured against (`rescaled.refer_to_truth`); where the target is the truth, r = t
 and v(y) = Gamma(l(y)) dF(y). The piece of the target itself is the constant o(t). The dual of (P) has a multiplier for each:
 
     max_lambda  -1/2 ||w||^2 + sum_i sum_y lambda_i(y) o_i(y),    w = sum_i sum_y lambda_i(y) v_i(y),    sum_y lambda_i(y) = C_i.

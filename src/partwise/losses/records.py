@@ -36,8 +36,8 @@ margin rescaling for power 0, slack rescaling for power 1 (they call it margin r
 All of these look at one rival, or weigh rivals by their probability. The summed error (Balamurugan et al.) makes every violation
 count, L_i(w) = sum_y max(0, l_i(y) - w . dF_i(y)): see `Summed` for what that means where outputs cannot be listed.
 
-A loss is a small record of parameters; what compiled loops see of it is in `loss_kernels`, `rescaled_kernels` and
-`summed_kernels`.
+A loss is a small record of parameters; what compiled loops see of it is in `in_loops`, `rescaled` and
+`summed`.
 
 References
 ----------

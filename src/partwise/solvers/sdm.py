@@ -6,7 +6,7 @@ Problem: ``min_w 1/2 ||w||^2 + sum_i C_i max_y [o_i(y) - w . v_i(y)]`` through i
     subject to  lambda_i(y) >= 0,  sum_y lambda_i(y) = C_i
 
 with o_i(y) = gamma l_i(y), v_i(y) = dF_i(y) = F(x_i, t_i) - F(x_i, y) for L(inf, gamma), and o_i(y) = l_i(y), v_i(y) =
-Gamma(l_i(y)) dF_i(y) for rescaled losses (`dual_kernels`).
+Gamma(l_i(y)) dF_i(y) for rescaled losses (`losses.linear_pieces`).
 
     S_i = {t_i}, lambda_i(t_i) = C_i, w = 0
     repeat

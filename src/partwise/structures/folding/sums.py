@@ -1,7 +1,7 @@
 """Sums over all structures, and how often each entry is expected: from the outside in (McCaskill 1990).
 
 What is outside a span is kept divided by the sum over all structures, so that inside times outside is a probability. Each span
-gives what is outside it to those it is made of, the outermost first; the recursions are those of `folding_inside`, read
+gives what is outside it to those it is made of, the outermost first; the recursions are those of `inside`, read
 backwards.
 
 Sums are formed with plain numbers, multiplications only, where none leaves a safe range (`in_range`), and in logarithms where one
@@ -347,7 +347,7 @@ def finish(scores, table, entries, probabilities):
 
 @helper
 def sum_over_structures(bases, tied, theta, K, longest, entries, probabilities):
-    """log sum over structures of exp(score), expected entries, and probabilities of pairs; see `folding_inside.prepare`.
+    """log sum over structures of exp(score), expected entries, and probabilities of pairs; see `inside.prepare`.
 
     In plain numbers; if they are not enough, once more at the rate that the best structure tells; else in logarithms.
     """
