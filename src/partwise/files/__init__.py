@@ -1,0 +1,1 @@
+"""What is on disk: files that appear whole or not at all, tensors, text in any encoding, pictures."""

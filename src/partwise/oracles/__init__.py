@@ -1,0 +1,1 @@
+"""Searches that work for every structure, made of the oracles it has."""

@@ -1,0 +1,1 @@
+"""From column files and attributes of tokens to feature numbers, in integers."""

@@ -1,0 +1,1 @@
+"""Which places of two sequences belong together."""

@@ -1,0 +1,1 @@
+"""Which class a row of a table belongs to."""

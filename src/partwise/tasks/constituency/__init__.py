@@ -1,0 +1,1 @@
+"""Which words form phrases, and phrases larger ones: trees by a grammar."""

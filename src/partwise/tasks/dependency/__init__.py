@@ -1,0 +1,1 @@
+"""Which word each word of a sentence hangs on: dependency trees."""

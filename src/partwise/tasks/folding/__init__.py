@@ -1,0 +1,1 @@
+"""Which bases of an RNA pair: its secondary structure."""

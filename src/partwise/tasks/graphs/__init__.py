@@ -1,0 +1,1 @@
+"""Which label each node of a graph, or each pixel of a picture, has."""

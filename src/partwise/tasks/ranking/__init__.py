@@ -1,0 +1,1 @@
+"""Which documents of a query come first."""

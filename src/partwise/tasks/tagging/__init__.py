@@ -1,0 +1,1 @@
+"""Which label each token of a sequence has."""
