@@ -53,7 +53,8 @@ def has_option(task: RegisteredTask, verb: str, name: str) -> bool:
 
 def option_names(one: inspect.Parameter) -> list[str]:
     """What an option is called on the command line."""
-    return [name for names in one.annotation.__metadata__[0].param_decls for name in names.split("/")]
+    about = one.annotation.__metadata__[0]  # typer takes the first name for a default until it makes the command
+    return [name for names in (about.default, *about.param_decls) for name in names.split("/")]
 
 
 def load(path: Path, jobs: int | None = None) -> tuple[Any, RegisteredTask]:

@@ -26,8 +26,9 @@ def as_parameters(options: type, estimator: Any = None) -> list[inspect.Paramete
     for field in dataclasses.fields(options):
         about = field.metadata
         text = about["help"]
-        if field.default is None and known.get(field.name) is not None and "(default:" not in text:
-            text = f"{text} (default: {shown(known[field.name])})"
+        own = known.get(field.name)
+        if field.default is None and own is not None and (own != "auto" or "(default:" not in text):
+            text = f"{text.partition(' (default:')[0]} (default: {shown(own)})"
         name = field.name.replace("_", "-")
         names = about["names"] or (f"--{name}/--no-{name}" if hints[field.name] in (bool, bool | None) else f"--{name}",)
         made = typer.Option(*names, help=text, rich_help_panel=about["panel"], **about["limits"])

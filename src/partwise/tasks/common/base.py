@@ -150,13 +150,17 @@ class Structured:
         """Raise ValueError for the first parameter that is not as it must be; `fit` does so too, before any work."""
         self._check_parameters()
 
+    def _loss(self) -> Loss:
+        """The loss that is meant."""
+        return get_loss(self.loss)
+
     def _check_parameters(self) -> Loss:
         """Check every parameter before any work is done; returns the loss."""
         for name, (fine, words) in self._checks.items():
             value = getattr(self, name)
             if not fine(value):
                 raise ValueError(f"The {name!r} parameter of {self._who} must be {words}. Got {value!r} instead.")
-        loss = get_loss(self.loss)
+        loss = self._loss()
         if self.cost is not None and not loss.uses_cost:
             raise ValueError(
                 f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
@@ -353,7 +357,7 @@ class Structured:
 
     def _no_probabilities(self) -> str:
         return (
-            f"This {self._who} was trained with the loss {get_loss(self.loss).name!r}, which fits scores, not probabilities. "
+            f"This {self._who} was trained with the loss {self._loss().name!r}, which fits scores, not probabilities. "
             "Call calibrate(X, y) with held-out data first, or train with loss='crf' or 'softmax_margin'."
         )
 
