@@ -133,9 +133,9 @@ def fit(train: Any, method: str, C: float, start: Any = None) -> Any:
     """A trained model, from weights to begin at if there are any."""
     import warnings
 
-    from partwise.tasks.ranking.estimator import QueryRanker
+    from partwise.tasks.ranking.estimator import Ranker
 
-    ranker = QueryRanker(**METHODS[method], C=C / PAIRS if method == "ranking svm" else C, random_state=0, tol=1e-3)
+    ranker = Ranker(**METHODS[method], C=C / PAIRS if method == "ranking svm" else C, random_state=0, tol=1e-3)
     if start is not None:
         ranker.weights_ = start
     with warnings.catch_warnings():

@@ -166,7 +166,7 @@ def learnt(train: Any, test: Any, cell: Cell, C: float) -> Any:
     """Recall of each test pair by a model of the training pairs."""
     from partwise.solvers import CCCP
     from partwise.solvers.pegasos import Pegasos
-    from partwise.tasks.alignment.estimator import PairAligner
+    from partwise.tasks.alignment.estimator import Aligner
     from partwise.tasks.alignment.scores import recalls
 
     loss, solver, decode = METHODS[cell.method]
@@ -174,7 +174,7 @@ def learnt(train: Any, test: Any, cell: Cell, C: float) -> Any:
     epochs = cell.epochs
     if loss.startswith("ramp"):  # the first round is the hinge
         inside, epochs = CCCP(inside, epochs=cell.epochs), ROUNDS * cell.epochs
-    aligner = PairAligner(
+    aligner = Aligner(
         loss=loss, C=C, solver=inside, decode=decode, alphabet=LETTERS, wildcard="X", max_epochs=epochs, tol=0.0, random_state=0
     )
     aligner.evaluate = "never"  # type: ignore[misc]
@@ -200,16 +200,23 @@ def tuned_blosum(train: Any, test: Any) -> tuple[Any, list[float]]:
     import numpy as np
 
     from partwise.objective import best_outputs
-    from partwise.tasks.alignment.data import read_pairs
-    from partwise.tasks.alignment.estimator import PairAligner
+    from partwise.structures import alignment_problem
+    from partwise.structures.alignment.pair_tables import pair_tables
+    from partwise.tasks.alignment.data import letter_codes, read_pairs
     from partwise.tasks.alignment.scores import recalls
 
-    aligner = PairAligner(alphabet=LETTERS, wildcard="X", templates=["a.letter|b.letter", "g"])
-    aligner._choose_letters(read_pairs(train))
-    problems = {id(pairs): aligner._problem(read_pairs(pairs), labelled=False) for pairs in (train, test)}
+    letters = [*LETTERS, "X"]
+
+    def packed(pairs: Any) -> Any:
+        given = read_pairs(pairs)
+        first = letter_codes(given.first, letters, "X", "first", given.places)
+        second = letter_codes(given.second, letters, "X", "second", given.places)
+        return alignment_problem(pair_tables(first, second, letters, ["a.letter|b.letter", "g"]), given.lengths)
+
+    problems = {id(pairs): packed(pairs) for pairs in (train, test)}
 
     def recall(pairs: Any, gaps: tuple[float, ...]) -> Any:
-        out, starts, _ = best_outputs(problems[id(pairs)], blosum_weights(aligner.classes_.tolist(), *gaps))
+        out, starts, _ = best_outputs(problems[id(pairs)], blosum_weights(letters, *gaps))
         return recalls(pairs.partners, np.split(out, starts[1:-1]), pairs.core)
 
     best = max(itertools.product(OPENS, EXTENDS, ENDS), key=lambda gaps: float(recall(train, gaps).mean()))

@@ -78,7 +78,7 @@ class Table3(Experiment):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # pseudoknots are left out, and the gap is not closed
                 C = choose(train, cell) if cell.chosen else USUAL[cell.method]
-                answers = fit(train, cell, C)._partners(read(test))
+                answers = fit(train, cell, C).predict_partners(test)
         each = sequence_scores(base_pair_counts(test.partners, answers))
         lengths = test.lengths
         bins = [each[(lengths >= low) & (lengths <= high)] for low, high in BINS]
@@ -151,10 +151,10 @@ def split(data: Path, cell: Cell) -> tuple[Any, Any]:
 
 def fit(train: Any, cell: Cell, C: float) -> Any:
     """A trained model."""
-    from partwise.tasks.folding.estimator import Folder
+    from partwise.tasks.folding.estimator import RnaFolder
 
     convex = "hinge" if cell.method == "ramp_do" else cell.method
-    folder: Any = Folder(convex, C, trade_off=0.0, relative_cost=True, max_epochs=cell.epochs, random_state=0)
+    folder: Any = RnaFolder(convex, C, trade_off=0.0, relative_cost=True, max_epochs=cell.epochs, random_state=0)
     folder.evaluate = "never"
     folder.fit(train)
     if cell.method == "ramp_do":
@@ -174,13 +174,6 @@ def choose(train: Any, cell: Cell) -> float:
     inner, outer = train.take(np.flatnonzero(~held)[:CHOOSING]), train.take(np.flatnonzero(held)[:HELD_OUT])
     found = {C: fit(inner, cell, C).score(outer) for C in GRID[cell.method]}
     return max(sorted(found), key=found.__getitem__)
-
-
-def read(test: Any) -> Any:
-    """Sequences as a folder wants them."""
-    from partwise.tasks.folding.data import read_sequences
-
-    return read_sequences(test)
 
 
 def by_vienna(sequences: Sequence[str]) -> list[Any] | None:

@@ -3,13 +3,13 @@
     s(y) = sum of match(i, j) over pairs + sum of open, extend over the places opposite gaps
 
 Gaps are affine: the first place of a gap and the further ones have scores of their own, and so have gaps at the ends. Alignments
-are global, or local: then the ends of both sequences may be left out. Parts and outputs: `alignment_packing`.
+are global, or local: then the ends of both sequences may be left out. Parts and outputs: `problem`.
 
 Cost: what each place of the first sequence whose partner is known loses if it gets another or none, and each wrong pair
-(`alignment_packing.alignment_problem`): 1 - recall, weighed against precision. Where it is not known what some places are aligned
+(`problem.alignment_problem`): 1 - recall, weighed against precision. Where it is not known what some places are aligned
 with, say outside core blocks, any alignment of them is right (`PartialAlignmentProblem`).
 
-Cost of an oracle: O(n m) time and memory (`alignment_paths`, `alignment_sums`); of anything else O(n + m).
+Cost of an oracle: O(n m) time and memory (`best`, `sums`); of anything else O(n + m).
 """
 
 from __future__ import annotations
@@ -22,13 +22,12 @@ from partwise import kernels
 from partwise.engine.numerics import fill
 from partwise.structures.alignment.best import best_path, best_paths
 from partwise.structures.alignment.pair_tables import add_all_parts, add_part, part_scores
-from partwise.structures.alignment.problem import (  # noqa: F401 - one place to import alignments from
+from partwise.structures.alignment.problem import (
     GAP,
     MATCHED,
     UNKNOWN,
     AlignmentProblem,
     PartialAlignmentProblem,
-    alignment_problem,
     gap_kinds,
 )
 from partwise.structures.alignment.sums import sum_over_paths

@@ -1,4 +1,4 @@
-"""Pairs of sequences packed end to end: what the kernels of `alignment` see.
+"""Pairs of sequences packed end to end: what its kernels see.
 
 An output is written as one integer for each place of the first sequence: its partner in the second, or GAP. Between two matches
 gaps in the second sequence come before gaps in the first, so that an alignment is its matches and nothing else.
@@ -15,14 +15,14 @@ nothing of the other sequence is left on that side. Places that a local alignmen
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
-from partwise.features.rows import make_rows, n_rows
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.structures.alignment.pair_tables import PairTables, take_pairs
 
 GAP, UNKNOWN = -1, -2
@@ -63,6 +63,7 @@ def alignment_problem(
     allowed=None,
     local=False,
     memory=MEMORY,
+    places=None,
     dtype=np.float64,
 ) -> AlignmentProblem:
     """Pack pairs.
@@ -70,7 +71,7 @@ def alignment_problem(
     Parameters
     ----------
     x : array or sparse matrix (parts, n_features), or `PairTables`
-        Pair by pair a row for each part, in the order above; or tables that make them (`partwise.structures.alignment.pair_tables`).
+        Pair by pair a row for each part, in the order above; or tables that make them (`pair_tables`).
     lengths : integers (N, 2)
         Of the sequences of each pair; zero is fine.
     partners : integers (places of all first sequences,), optional
@@ -87,10 +88,12 @@ def alignment_problem(
         Whether the ends of both sequences may be left out.
     memory : float
         GB that the oracles may take for one pair; a larger one is refused before any work.
+    places : list of str, optional
+        What messages call the pairs: where they came from.
     """
     lengths = np.asarray(lengths, np.int64).reshape(-1, 2)
     n, m = lengths.T
-    check_memory(lengths, memory)
+    check_memory(lengths, memory, places=places)
     rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
     starts, others, firsts = (np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64) for sizes in (n, m, n * m + 4 * (n + m)))
     if (lengths < 0).any():
@@ -100,7 +103,7 @@ def alignment_problem(
     allowed = np.zeros(0, np.bool_) if allowed is None else np.ascontiguousarray(allowed, np.bool_)
     if allowed.size and allowed.shape != (firsts[-1],):
         raise ValueError(f"`allowed` must have one entry per part, shape ({firsts[-1]},). Got {allowed.shape}.")
-    gold = check_partners(partners, starts, lengths)
+    gold = check_partners(partners, starts, lengths, places)
     miss, wrong = costs_of(gold, counts, starts, precision_weight, cost_scale)
     partial = gold.min(initial=0) == UNKNOWN
     targets = np.where(gold == UNKNOWN, GAP, gold).astype(np.int32)
@@ -108,7 +111,7 @@ def alignment_problem(
     return kind(rows, starts, others, firsts, gold, targets, miss, wrong, allowed, bool(local))
 
 
-def check_memory(lengths: np.ndarray, memory: float, size: int = BYTES) -> None:
+def check_memory(lengths: np.ndarray, memory: float, size: int = BYTES, places: Sequence[str] | None = None) -> None:
     """Raise, naming the pair and what can be done, if `size` bytes a cell are more than `memory` GB."""
     if not len(lengths):
         return
@@ -118,12 +121,17 @@ def check_memory(lengths: np.ndarray, memory: float, size: int = BYTES) -> None:
     if need > memory:
         n, m = (int(length) for length in lengths[k])
         raise ValueError(
-            f"pair {k}: sequences of {n:,} and {m:,} places need about {need:.2g} GB, more than the {memory:g} GB allowed. Cut "
-            "them into pieces that belong together, leave the pair out, or raise 'memory'."
+            f"{named(k, places)}: sequences of {n:,} and {m:,} places need about {need:.2g} GB, more than the {memory:g} GB "
+            "allowed. Cut them into pieces that belong together, leave the pair out, or raise 'memory'."
         )
 
 
-def check_partners(partners: Any, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def named(pair: int, places: Sequence[str] | None) -> str:
+    """What a pair is called."""
+    return f"pair {pair}" if places is None else places[pair]
+
+
+def check_partners(partners: Any, starts: np.ndarray, lengths: np.ndarray, places: Sequence[str] | None = None) -> np.ndarray:
     """Partners as int32; an error names the pair and the place. Without any, all places are opposite gaps."""
     total = int(starts[-1])
     if partners is None:
@@ -142,7 +150,7 @@ def check_partners(partners: Any, starts: np.ndarray, lengths: np.ndarray) -> np
         if len(k):
             pair = int(owner[k[0]])
             raise ValueError(
-                f"pair {pair}, place {k[0] - starts[pair]}: its partner {gold[k[0]]} is {why} of a second sequence of "
+                f"{named(pair, places)}, place {k[0] - starts[pair]}: its partner {gold[k[0]]} is {why} of a second sequence of "
                 f"{lengths[pair, 1]} places. Expected partners that rise, {GAP} for a gap, {UNKNOWN} where it is not known."
             )
     return gold.astype(np.int32)

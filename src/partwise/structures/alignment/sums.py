@@ -1,6 +1,6 @@
 """Sums over all alignments of two sequences: the forward-backward algorithm of pair HMMs, in floats, and in logarithms.
 
-The recursions are those of `alignment_paths` with sums for maxima. In floats they need one exponential a cell and run over whole
+The recursions are those of `best` with sums for maxima. In floats they need one exponential a cell and run over whole
 vectors. Two things make that safe:
 
 - Every place is consumed exactly once, by a match or opposite a gap, so all scores of place x_i may be lowered by one number

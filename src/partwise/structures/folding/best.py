@@ -1,4 +1,4 @@
-"""The best structure: the way back through the tables of `folding_inside`.
+"""The best structure: the way back through the tables of `inside`.
 
 There are no back pointers: the way back looks for the maxima again, some 500 loops for each of at most n / 2 pairs.
 """

@@ -80,7 +80,7 @@ class Scores(NamedTuple):
 
     semiring: Any
     bases: np.ndarray  #: (n,) int64
-    entries: np.ndarray  #: see `folding_loops`
+    entries: np.ndarray  #: see `loops`
     pairs: np.ndarray  #: (n, n) of i and j pairing, i < j; zero where they may not
     hairpins: np.ndarray  #: (n,) by the number of unpaired bases
     internal: np.ndarray  #: (31, 31) by [l1, 30 - l2]; zero for 1 x 1, which is no plain product

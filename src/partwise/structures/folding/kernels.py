@@ -1,10 +1,10 @@
 """RNA secondary structure: an output is a set of nested base pairs, written as the partner of each base.
 
-    s(y) = sum over loops of y of the entries of that loop,   an entry being a sum of weights           (`folding_loops`)
+    s(y) = sum over loops of y of the entries of that loop,   an entry being a sum of weights           (`loops`)
 
-Bases pair if they are at least three apart and their letters match; pairs do not cross. The best structure: `folding_best`;
-sums over all of them and the probabilities of pairs: `folding_sums`; both over the recursions of `folding_inside`. Parts: the
-weights, which loops share, then every base being unpaired, then every pair (`folding_packing`).
+Bases pair if they are at least three apart and their letters match; pairs do not cross. The best structure: `best`;
+sums over all of them and the probabilities of pairs: `sums`; both over the recursions of `inside`. Parts: the
+weights, which loops share, then every base being unpaired, then every pair (`problem`).
 
 Cost: ``missed`` for each true pair that is not found, ``wrong`` for each pair found that is not true. It has no constant term:
 half of a missed pair is charged to either of its bases, for being unpaired or paired with another.
@@ -28,13 +28,7 @@ from partwise.structures.folding.best import best_structure
 from partwise.structures.folding.entries import entries_of
 from partwise.structures.folding.inside import pair_part, prepare
 from partwise.structures.folding.loops import N_ENTRIES, SHORTEST
-from partwise.structures.folding.problem import (  # noqa: F401 - one place to import folding from
-    FoldingProblem,
-    folding_problem,
-    inner_of,
-    memory_needed,
-    possible_structure,
-)
+from partwise.structures.folding.problem import FoldingProblem
 from partwise.structures.folding.sums import sum_over_structures
 
 # ---------------------------------------------------------------------------------------------------------------------

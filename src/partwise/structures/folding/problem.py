@@ -1,7 +1,7 @@
-"""RNA sequences packed end to end: what the kernels of `folding` see.
+"""RNA sequences packed end to end: what its kernels see.
 
 An output is written as n integers: the partner of each base, from 0, or -1 where it is unpaired. Parts of a sequence of n
-bases: the weights of the model, which its loops share (`folding_loops`), then its bases being unpaired, then its pairs i < j,
+bases: the weights of the model, which its loops share (`loops`), then its bases being unpaired, then its pairs i < j,
 row by row.
 """
 
@@ -26,7 +26,7 @@ TABLES = 18  # of n^2 doubles, at most, while one sequence is summed over; one m
 class FoldingProblem(NamedTuple):
     """N packed sequences."""
 
-    bases: np.ndarray  #: (bases,) int8, see `folding_loops`
+    bases: np.ndarray  #: (bases,) int8, see `loops`
     starts: np.ndarray  #: (N + 1,) int64 first base of each sequence
     gold: np.ndarray  #: (bases,) int32 partners
     targets: np.ndarray  #: (bases,) int32 what margins are measured against
@@ -53,7 +53,8 @@ def folding_problem(
     Parameters
     ----------
     sequences : list of str, or of int arrays
-        ACGU, or T for U; N and the other IUPAC codes stand for bases that are not known, and do not pair.
+        ACGU, or T for U; N and the other IUPAC codes stand for bases that are not known, and do not pair. Arrays of int8 are
+        what `encode` makes of them.
     structures : list of integer sequences, optional
         The partner of each base, from 0, or -1. Pairs must be nested and possible: `possible_structure` makes them so. Left out
         for prediction.
@@ -64,9 +65,14 @@ def folding_problem(
     max_loop : int
         Unpaired bases of internal loops and bulges, at most 30.
     """
-    coded = [encode(sequence, f"sequence {i}") for i, sequence in enumerate(sequences)]
+    coded = [sequence if is_coded(sequence) else encode(sequence, f"sequence {i}") for i, sequence in enumerate(sequences)]
     lengths = np.array([len(codes) for codes in coded], np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    bases = np.concatenate([*coded, np.zeros(0, np.int8)])
+    wrong_bases = np.flatnonzero((bases < 0) | (bases > N))
+    if len(wrong_bases):  # compiled loops do not check indices
+        i = int(np.searchsorted(starts, wrong_bases[0], side="right")) - 1
+        raise ValueError(f"sequence {i}: bases must be numbers from 0 to {N}. Got {bases[wrong_bases[0]]}.")
     if not 0 <= max_loop <= LONGEST:
         raise ValueError(f"The 'max_loop' parameter must be an int in the range [0, {LONGEST}]. Got {max_loop} instead.")
     pairable = which_pair(pairs)
@@ -85,11 +91,15 @@ def folding_problem(
         if not (np.isfinite(value).all() and (value >= 0).all()):
             raise ValueError(f"The {name!r} parameter must be a float in the range [0, inf), or one for each sequence.")
         costs.append(value)
-    bases = np.concatenate([*coded, np.zeros(0, np.int8)])
     tied = tying()
     return FoldingProblem(
         bases, starts, gold, gold, costs[0], costs[1], pairable, tied.ptr, tied.members, tied.n_weights, int(max_loop)
     )
+
+
+def is_coded(sequence: Any) -> bool:
+    """Whether letters are numbers already."""
+    return isinstance(sequence, np.ndarray) and sequence.dtype == np.int8 and sequence.ndim == 1
 
 
 def encode(sequence: Any, place: str = "the sequence") -> np.ndarray:

@@ -27,107 +27,15 @@ R. Jonker, A. Volgenant (1987). A shortest augmenting path algorithm for dense a
 from __future__ import annotations
 
 import itertools
-from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill
-from partwise.features.rows import add_label, emit, make_rows, n_rows
-from partwise.features.taken_rows import take_rows
+from partwise.features.rows import add_label, emit
 from partwise.oracles.kbest_by_partition import kbest_by_partition
-
-POSITIONS = ("log", "reciprocal", "linear")
-
-
-class RankingProblem(NamedTuple):
-    """N packed queries."""
-
-    rows: Any  #: feature rows, one per document, query after query
-    starts: np.ndarray  #: (N + 1,) int64 offsets of documents
-    places: np.ndarray  #: (N + 1,) int64 offsets of outputs: min(k, documents) positions each
-    gains: np.ndarray  #: (documents,) 2^relevance - 1, divided by Z of the query; zero if nothing is relevant
-    ideal: np.ndarray  #: (positions,) the largest of them, in order
-    gold: np.ndarray  #: (positions,) int32 an ideal ranking: documents numbered within their query
-    targets: np.ndarray  #: (positions,) int32 rankings that margins are measured against
-    scores: np.ndarray  #: (k,) c
-    discounts: np.ndarray  #: (k,) D
-
-
-@kernels.partially_labelled
-class PartialRankingProblem(RankingProblem):
-    """The same where every ideal ranking is acceptable: a type of its own, because the objective is not convex."""
-
-
-def position_weights(kind: Any, k: int) -> np.ndarray:
-    """Weights c of the first k positions: "log" is 1 / log2(1 + position), "reciprocal" 1 / position, "linear" falls to 1 / k.
-
-    Numbers are taken as they are: at least k of them, positive and not rising.
-    """
-    place = np.arange(1.0, k + 1.0)
-    if isinstance(kind, str) and kind in POSITIONS:
-        return {"log": 1.0 / np.log2(1.0 + place), "reciprocal": 1.0 / place, "linear": (k + 1.0 - place) / k}[kind]
-    c = np.zeros(0) if isinstance(kind, str) else np.asarray(kind, np.float64)
-    if c.ndim != 1 or len(c) < k or not np.isfinite(c).all() or (c <= 0).any() or (np.diff(c) > 0).any():
-        raise ValueError(
-            f"The weights of positions must be one of {', '.join(map(repr, POSITIONS))}, or at least k = {k} positive numbers "
-            f"that do not rise. Got {kind!r} instead."
-        )
-    return np.ascontiguousarray(c[:k])
-
-
-def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any", dtype=np.float64) -> RankingProblem:
-    """Pack queries.
-
-    Parameters
-    ----------
-    x : array or sparse matrix (documents, features), or feature rows
-        Documents, query after query.
-    lengths : integers (N,)
-        Documents of each query.
-    relevance : array (documents,), optional
-        Numbers >= 0, 0 for irrelevant; left out for prediction.
-    k : int
-        Positions that count.
-    positions : str or array (k,)
-        See `position_weights`.
-    ties : {"any", "first"}
-        Whether any ideal ranking is the truth (a PartialRankingProblem), or the one that leaves documents of one relevance in the
-        order in which they are given.
-    """
-    rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
-    lengths = np.asarray(lengths, np.int64)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    if starts[-1] != n_rows(rows) or (lengths < 0).any():
-        raise ValueError(f"Expected lengths that sum to the number of documents, {n_rows(rows)}. Got {starts[-1]}.")
-    relevance = np.zeros(n_rows(rows)) if relevance is None else np.asarray(relevance, np.float64)
-    if relevance.shape != (n_rows(rows),) or not (np.isfinite(relevance) & (relevance >= 0)).all():
-        raise ValueError("Relevance must be one finite number >= 0 for each document.")
-    discounts = position_weights("log", k)
-    gains, ideal, gold = np.exp2(relevance) - 1.0, [], []
-    for a, b in itertools.pairwise(starts.tolist()):
-        order = np.argsort(-gains[a:b], kind="stable")[:k]
-        best = gains[a:b][order]
-        total = float(best @ discounts[: len(best)])
-        gains[a:b] = gains[a:b] / total if total > 0.0 else 0.0
-        gold.append(order)
-        ideal.append(gains[a:b][order])
-    places = np.concatenate([[0], np.cumsum(np.minimum(lengths, k))])
-    first = np.concatenate([*gold, np.zeros(0)]).astype(np.int32)
-    kind = PartialRankingProblem if ties == "any" else RankingProblem
-    return kind(
-        rows,
-        starts,
-        places.astype(np.int64),
-        gains,
-        np.concatenate([*ideal, np.zeros(0)]),
-        first,
-        first,
-        position_weights(positions, k),
-        discounts,
-    )
-
+from partwise.structures.ranking.problem import PartialRankingProblem, RankingProblem
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Sizes
@@ -322,23 +230,6 @@ def forbid(problem, i, theta, t, code, far):
 def outputs(problem, i):
     for y in itertools.permutations(range(n_documents(problem, i)), int(length(problem, i))):
         yield np.array(y, np.int32)
-
-
-@kernels.take.implements(RankingProblem)
-def take(problem, which):
-    def members(starts):
-        return np.concatenate([np.zeros(0, np.int64), *(np.arange(starts[i], starts[i + 1]) for i in which)])
-
-    documents, positions = members(problem.starts), members(problem.places)
-    return problem._replace(
-        rows=take_rows(problem.rows, documents),
-        starts=np.concatenate([[0], np.cumsum(np.diff(problem.starts)[which])]),
-        places=np.concatenate([[0], np.cumsum(np.diff(problem.places)[which])]),
-        gains=problem.gains[documents],
-        ideal=problem.ideal[positions],
-        gold=problem.gold[positions],
-        targets=problem.targets[positions],
-    )
 
 
 @kernels.with_targets.implements(PartialRankingProblem)

@@ -14,45 +14,14 @@ T. Joachims (2002). Optimizing search engines using clickthrough data. KDD.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
-from partwise.features.rows import add_label, emit, make_rows
+from partwise.features.rows import add_label, emit
+from partwise.structures.ranking.problem import PairProblem
 
 SWAP = 1  # the wrong order
-
-
-class PairProblem(NamedTuple):
-    """N pairs of documents."""
-
-    rows: Any  #: feature rows, one per document
-    first: np.ndarray  #: (N,) int32 the documents that should come first
-    second: np.ndarray  #: (N,) int32 those that should not
-    targets: np.ndarray  #: (N,) int32 orders that margins are measured against: 0 unless CCCP chose otherwise
-
-
-def pair_problem(x, first, second, dtype=np.float64) -> PairProblem:
-    """Pack pairs of documents, numbers of rows of `x`, of which the first should come before the second."""
-    rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
-    first, second = np.asarray(first, np.int32), np.asarray(second, np.int32)
-    return PairProblem(rows, first, second, np.zeros(len(first), np.int32))
-
-
-def pairs_of(lengths: np.ndarray, relevance: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All pairs of documents of one query that differ in relevance: the better ones, the worse ones, and their queries."""
-    first, second, query, start = [], [], [], 0
-    for q, n in enumerate(np.asarray(lengths).tolist()):
-        own = relevance[start : start + n]
-        a, b = np.nonzero(own[:, None] > own[None, :])
-        first.append(a + start)
-        second.append(b + start)
-        query.append(np.full(len(a), q))
-        start += n
-    none = np.zeros(0, np.int64)
-    return np.concatenate([none, *first]), np.concatenate([none, *second]), np.concatenate([none, *query])
 
 
 @helper

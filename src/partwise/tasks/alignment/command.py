@@ -1,30 +1,51 @@
-"""Models that align, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train align`` and what follows: from alignments to a model that aligns."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.tasks import percent
-
-BINS = ((0, 10), (10, 20), (20, 30), (30, 100))  # of identity, %, as Do et al. (2008) have them
-
-
-def read(file: str, encoding: str) -> Any:
-    """Pairs of sequences, aligned or not."""
-    from partwise.tasks.alignment.files import read_alignments
-
-    return read_alignments(file, encoding)
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
 
 
-def count(pairs: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"pairs": len(pairs), "letters": int(pairs.lengths.sum())}
+def read_scale(text: str) -> Any:
+    """A number, or the word for the number of pairs."""
+    return text if text == "pairs" else float(text)
 
 
-def as_table_of_rows(aligner: Any, pairs: Any) -> str:
+@dataclass
+class Options(common.Options):
+    """Of ``train align``."""
+
+    all_pairs: bool = option(FILES, "Of FASTA: all pairs of its rows, not two by two.", "--all-pairs", default=False)
+    first: int | None = option(FILES, "Train on the first so many pairs only.", min=1)
+    mode: str | None = option(LABELS, "global: from end to end; local: without ends that do not belong together.")
+    core: str | None = option(
+        LABELS, "Where a column 'core' marks reliable columns: they alone count for the cost, are known, or ignore the column."
+    )
+    precision_weight: float | None = option(
+        LABELS, "Weight of wrong pairs against missed ones in the cost; hinge, ramp.", min=0.0, max=1.0
+    )
+    cost_scale: str | None = option(LABELS, "What missing all pairs costs: a number, or pairs: theirs.", read=read_scale)
+    decode: str | None = option(LABELS, "best: highest score; mea: maximum expected accuracy; auto: mea if it can.")
+    template_file: Path | None = option(
+        FEATURES, "File of pair templates, one a line, say a.letter|b.letter. (default: a ready-made set)", "--templates"
+    )
+    alphabet: str | None = option(FEATURES, "The letters. (default: those of the file)")
+    wildcard: str | None = option(FEATURES, "The letter that letters outside the alphabet are read as.")
+    symmetric: bool | None = option(FEATURES, "Exchanging the two sequences changes nothing.")
+    memory: float | None = option(None, "GB that one pair may take; a larger one is refused before any work.")
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
+
+
+def as_table(aligner: Any, pairs: Any) -> str:
     """A table: names, the two rows, and all other columns that the file had."""
     named = {key: values for key, values in pairs.fields.items() if key not in ("id1", "id2")}
     lines = ["\t".join(["id1", "id2", "row1", "row2", *named])]
@@ -53,94 +74,89 @@ def as_drawings(aligner: Any, pairs: Any) -> str:
     return "".join(found.draw(pairs.names(k)) + "\n\n" for k, found in enumerate(aligner.predict(pairs)))
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {
-    "columns": as_table_of_rows,
-    "fasta": as_fasta,
-    "jsonl": as_jsonl,
-    "text": as_drawings,
-}
+class Align(Command):
+    """Pairs of sequences."""
+
+    file = "Alignments: a table with two rows a line, or aligned FASTA; gz; '-' is stdin."
+    details = (
+        "What to put opposite each other, and where gaps are. The file has two aligned rows a line, with a tab between them; or "
+        "columns row1, row2 and, if there are reliable columns, core."
+    )
+    example = "partwise train align pairs.tsv --dev more.tsv -o aligner.model"
+    options = Options
+    forms = {"columns": as_table, "fasta": as_fasta, "jsonl": as_jsonl, "text": as_drawings}
+
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.alignment.files import read_alignments
+
+        aligner = make(templates=None if options.template_file is None else written_lines(options.template_file))
+        how: dict[str, Any] = {"encoding": options.encoding, "aligned": True, "all_pairs": options.all_pairs}
+        pairs = read_alignments(file, **how, first=options.first)
+        held_out = None if dev is None else read_alignments(dev, **how)
+        letters = int(pairs.lengths.sum())
+
+        def about() -> dict[str, Any]:
+            return {
+                "examples": len(pairs),
+                "tokens": letters,
+                "labels": len(aligner.classes_),
+                "features": int(aligner.weights_.size),
+                "alphabet": "".join(aligner.classes_.tolist()),
+                "templates": len(aligner.templates_),
+            }
+
+        return Training(
+            aligner,
+            lambda checkpoint: aligner.fit(pairs, validation=held_out, checkpoint=checkpoint),
+            f"{pairs.name}: {len(pairs):,} pairs, {letters:,} letters",
+            about,
+            None if held_out is None else lambda: self.scores(aligner, held_out),
+            metric="recall",
+        )
+
+    def inputs(self, options: Any) -> dict[str, Any]:
+        return {"--templates": getattr(options, "template_file", None)}
+
+    def workload(self, folder: Path) -> Path:
+        path = folder / "pairs.tsv"
+        path.write_text("GATTACA\tGAT-ACA\nGATC-CA\tG-TCTCA\nACGT\tACGT\nAC-T\tACGT\n")
+        return path
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.alignment.files import read_alignments
+
+        return read_alignments(file, options.encoding)
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"pairs": len(data), "letters": int(data.lengths.sum())}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        from partwise.tasks.alignment.scores import pair_counts, recall_by_identity, recalls_of, scores_of
+
+        if data.partners is None:
+            raise ValueError(f"{data.name}: the rows of some pairs differ in length, so there is no alignment to compare with.")
+        core = data.core if model.core != "ignore" else None
+        counts = pair_counts(data.partners, [found.partners for found in model.predict(data)], core)
+        by_identity = recall_by_identity(recalls_of(counts), data.identity())
+        return {**scores_of(counts)._asdict(), "core": core is not None, "by_identity": by_identity}
+
+    def table(self, found: dict[str, Any]) -> str:
+        counted = "core pairs" if found["core"] else "pairs"
+        lines = [f"{found['alignments']:,} alignments, {found['pairs']:,} true {counted}", f"{'':22}{'mean':>10}{'pooled':>10}"]
+        for name in ("recall", "precision"):
+            lines.append(f"{name:22}{percent(found[name]):>10}{percent(found[f'pooled_{name}']):>10}")
+        lines += [f"{'F1':22}{percent(found['f1']):>10}", f"{'all pairs found':22}{percent(found['complete']):>10}", ""]
+        lines.append(f"{'identity':22}{'recall':>10}{'alignments':>12}")
+        for row in found["by_identity"]:
+            shown = "-" if row["recall"] is None else percent(row["recall"])
+            name = f"{row['above'] + (row['above'] > 0)} - {row['to']} %"
+            lines.append(f"{name:22}{shown:>10}{row['alignments']:>12,}")
+        return "\n".join(lines)
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.alignment.inspection import look
+
+        return look(model, top, picture)
 
 
-def scores(aligner: Any, pairs: Any) -> dict[str, Any]:
-    """Recall, precision and F1 of pairs, on core columns if the file has them; recall by identity."""
-    import numpy as np
-
-    from partwise.tasks.alignment.scores import alignment_scores, recalls
-
-    if pairs.partners is None:
-        raise ValueError(f"{pairs.name}: the rows of some pairs differ in length, so there is no alignment to compare with.")
-    core = pairs.core if aligner.core != "ignore" else None
-    answers = [found.partners for found in aligner.predict(pairs)]
-    found = alignment_scores(pairs.partners, answers, core)._asdict()
-    each, identity = recalls(pairs.partners, answers, core), pairs.identity()
-    by_identity, whole = [], np.round(100 * identity)
-    for low, high in BINS:
-        some = (whole > (low if low else -1)) & (whole <= high) & ~np.isnan(each)
-        recall = float(each[some].mean()) if some.any() else None
-        by_identity.append({"above": low, "to": high, "alignments": int(some.sum()), "recall": recall})
-    return {**found, "core": core is not None, "by_identity": by_identity}
-
-
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    counted = "core pairs" if found["core"] else "pairs"
-    lines = [f"{found['alignments']:,} alignments, {found['pairs']:,} true {counted}", f"{'':22}{'mean':>10}{'pooled':>10}"]
-    for name in ("recall", "precision"):
-        lines.append(f"{name:22}{percent(found[name]):>10}{percent(found[f'pooled_{name}']):>10}")
-    lines += [f"{'F1':22}{percent(found['f1']):>10}", f"{'all pairs found':22}{percent(found['complete']):>10}", ""]
-    lines.append(f"{'identity':22}{'recall':>10}{'alignments':>12}")
-    for row in found["by_identity"]:
-        shown = "-" if row["recall"] is None else percent(row["recall"])
-        name = f"{row['above'] + (row['above'] > 0)} - {row['to']} %"
-        lines.append(f"{name:22}{shown:>10}{row['alignments']:>12,}")
-    return "\n".join(lines)
-
-
-def look(aligner: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """Letters, gaps and the substitution matrix."""
-    letters, gaps = aligner.classes_.tolist(), aligner.gap_scores()
-    about: dict[str, Any] = {
-        "task": "align", "mode": aligner.mode, "loss": aligner.loss, "letters": letters, "templates": aligner.templates_,
-        "weights": int(aligner.weights_.size), "gaps": gaps,
-    }  # fmt: skip
-    lines = [
-        f"aligns ({aligner.mode}) sequences of {len(letters)} letters: {' '.join(letters)}",
-        f"{len(aligner.templates_)} templates: {' '.join(aligner.templates_)}",
-        "mean scores of places opposite gaps: " + ", ".join(f"{name} {value:.2f}" for name, value in gaps.items()),
-    ]
-    matrix = aligner.substitution_matrix()
-    about["substitutions"] = matrix.tolist()
-    if top is not None:
-        order = sorted(
-            ((float(matrix[a, b]), letters[a], letters[b]) for a in range(len(letters)) for b in range(len(letters))
-             if a <= b or not aligner.symmetric),
-            reverse=True,
-        )  # fmt: skip
-        lines += ["", "highest scores: " + ", ".join(f"{a}{b} {v:+.2f}" for v, a, b in order[:top])]
-        lines += ["lowest scores:  " + ", ".join(f"{a}{b} {v:+.2f}" for v, a, b in order[: -top - 1 : -1])]
-    else:
-        lines += ["", "letters opposite each other, tenths:", as_text(matrix, letters)]
-    if picture is not None:
-        draw(picture, matrix, letters)
-        lines.append(f"wrote {picture}")
-    return about, "\n".join(lines)
-
-
-def as_text(matrix: Any, letters: list[str]) -> str:
-    """A matrix of tenths."""
-    width = max(4, *(len(letter) + 1 for letter in letters))
-    head = " " * width + "".join(f"{letter:>{width}}" for letter in letters)
-    rows = [f"{letters[k]:>{width}}" + "".join(f"{round(10 * value):>{width}}" for value in row) for k, row in enumerate(matrix)]
-    return "\n".join([head, *rows])
-
-
-def draw(path: Path, matrix: Any, letters: list[str]) -> None:
-    """The substitution matrix as a heat map."""
-    from partwise.tasks.common.plots import heat_map, new_figure, save
-
-    side = min(max(1.5 + 0.38 * len(letters), 4.0), 24.0)
-    figure = new_figure(side + 1.0, side)
-    image = heat_map(figure.add_subplot(), matrix, letters, letters)
-    figure.axes[0].set(xlabel="second sequence", ylabel="first sequence", title="Scores of letters opposite each other")
-    figure.colorbar(image, shrink=0.7)
-    save(figure, path)
+COMMAND = Align()

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partwise.structures.alignment.problem import UNKNOWN
 from partwise.tasks.alignment.files import GAP, GAPS, AlignedPairs, aligned_rows, identity, partner_of
-
-UNKNOWN = -2
 
 
 class Alignment(NamedTuple):
@@ -44,12 +43,13 @@ class Alignment(NamedTuple):
 
 @dataclass(frozen=True)
 class Pairs:
-    """Numbered letters of both sequences, end to end, and what is known of the alignments."""
+    """Both sequences of each pair, and what is known of their alignments."""
 
     first: list[Sequence[str]]
     second: list[Sequence[str]]
     partners: list[np.ndarray] | None
     core: list[np.ndarray] | None
+    places: list[str]  #: where each pair came from, for messages
 
     def __len__(self) -> int:
         return len(self.first)
@@ -65,21 +65,23 @@ class Pairs:
         def some(values: Any) -> Any:
             return None if values is None else [values[int(k)] for k in which]
 
-        return Pairs(some(self.first), some(self.second), some(self.partners), some(self.core))
+        return Pairs(some(self.first), some(self.second), some(self.partners), some(self.core), some(self.places))
 
 
 def read_pairs(X: Any, y: Any = None) -> Pairs:
     """From `AlignedPairs`, or a list of (first, second), strings or lists of letters, with a list of alignments or without."""
     if isinstance(X, AlignedPairs):
         first, second = list[Sequence[str]](X.first), list[Sequence[str]](X.second)
-        partners, core = X.partners, X.core
+        partners, core, places = X.partners, X.core, [X.place(k) for k in range(len(X))]
     else:
         (first, second), partners, core = sequences_of(X), None, None
+        places = [f"pair {k}" for k in range(len(first))]
     if y is not None:
         if len(y) != len(first):
             raise ValueError(f"There are {len(first)} pairs, but {len(y)} alignments.")
-        partners, core = [read_alignment(given, first[k], second[k], k) for k, given in enumerate(y)], None
-    return Pairs(first, second, partners, core)
+        rows = zip(y, first, second, places, strict=True)
+        partners, core = [read_alignment(given, a, b, place) for given, a, b, place in rows], None
+    return Pairs(first, second, partners, core, places)
 
 
 def sequences_of(X: Any) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
@@ -96,19 +98,19 @@ def sequences_of(X: Any) -> tuple[list[Sequence[str]], list[Sequence[str]]]:
     return first, second
 
 
-def read_alignment(given: Any, first: Sequence[str], second: Sequence[str], k: int) -> np.ndarray:
+def read_alignment(given: Any, first: Sequence[str], second: Sequence[str], place: str) -> np.ndarray:
     """Partners from an `Alignment`, two rows with gaps, a list of pairs (i, j), or a list of partners; None is not known."""
     if isinstance(given, Alignment):
         given = given.partners
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(row, str) for row in given):
         if len(given[0]) != len(given[1]):
             raise ValueError(
-                f"pair {k}: aligned rows must be as long as each other. Got {len(given[0])} and {len(given[1])} columns."
+                f"{place}: aligned rows must be as long as each other. Got {len(given[0])} and {len(given[1])} columns."
             )
         for row, sequence in zip(given, (first, second), strict=True):
             bare = row.replace(GAPS[0], "")
             if bare != "".join(sequence):
-                raise ValueError(f"pair {k}: the row {bare[:30]!r} is not the sequence {''.join(sequence)[:30]!r} with gaps.")
+                raise ValueError(f"{place}: the row {bare[:30]!r} is not the sequence {''.join(sequence)[:30]!r} with gaps.")
         return partner_of(given)
     given = list(given)
     if given and isinstance(given[0], tuple | list):
@@ -116,13 +118,13 @@ def read_alignment(given: Any, first: Sequence[str], second: Sequence[str], k: i
         for i, j in given:
             if not (0 <= i < len(first) and 0 <= j < len(second)):
                 raise ValueError(
-                    f"pair {k}: there are no places {i} and {j} in sequences of {len(first)} and {len(second)} letters."
+                    f"{place}: there are no places {i} and {j} in sequences of {len(first)} and {len(second)} letters."
                 )
             partners[i] = j
         return partners
     partners = np.array([UNKNOWN if j is None else int(j) for j in given], np.int32)
     if len(partners) != len(first):
-        raise ValueError(f"pair {k}: the first sequence has {len(first)} letters, but its alignment {len(partners)} partners.")
+        raise ValueError(f"{place}: the first sequence has {len(first)} letters, but its alignment {len(partners)} partners.")
     return partners
 
 
@@ -134,18 +136,20 @@ def read_alignment(given: Any, first: Sequence[str], second: Sequence[str], k: i
 def find_letters(pairs: Pairs) -> list[str]:
     """The letters that occur, sorted; a gap among them is refused."""
     found: set[str] = set()
-    for k, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+    for a, b, place in zip(pairs.first, pairs.second, pairs.places, strict=True):
         new = set(a) | set(b)
         if not found >= new:
             if GAPS[0] in new:
                 raise ValueError(
-                    f"pair {k}: a sequence has a gap {GAPS[0]!r} in it. Give sequences without gaps, and rows with gaps as y."
+                    f"{place}: a sequence has a gap {GAPS[0]!r} in it. Give sequences without gaps, and rows with gaps as y."
                 )
             found |= new
     return sorted(found)
 
 
-def letter_codes(sequences: Sequence[Sequence[str]], letters: Sequence[str], wildcard: str | None, side: str, place: Any = None):
+def letter_codes(
+    sequences: Sequence[Sequence[str]], letters: Sequence[str], wildcard: str | None, side: str, places: Sequence[str]
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the letters of all sequences, end to end, and where each begins; an unknown letter is named with its place."""
     index = {letter: k for k, letter in enumerate(letters)}
     starts = np.concatenate([[0], np.cumsum([len(s) for s in sequences])]).astype(np.int64)
@@ -155,10 +159,9 @@ def letter_codes(sequences: Sequence[Sequence[str]], letters: Sequence[str], wil
     if len(wrong):
         pair = int(np.searchsorted(starts, wrong[0], side="right")) - 1
         at = int(wrong[0] - starts[pair])
-        where = f"pair {pair}" if place is None else place(pair)
         shown = "".join(letters) if all(len(letter) == 1 for letter in letters) else ", ".join(letters)
         raise ValueError(
-            f"{where}, {side} sequence, place {at}: the letter {sequences[pair][at]!r} is not in the alphabet {shown!r}. "
+            f"{places[pair]}, {side} sequence, place {at}: the letter {sequences[pair][at]!r} is not in the alphabet {shown!r}. "
             "Pass an 'alphabet' that has it, or a 'wildcard', the letter that others are read as."
         )
     return codes, starts

@@ -1,4 +1,4 @@
-"""`PairAligner`: learns to align pairs of sequences. It is all of `Aligner` but the face that scikit-learn wants to see.
+"""`Aligner`: learns to align pairs of sequences.
 
     minimise  Omega(w) + C sum_i weight_i L_i(w)     over alignments, s(y) = sum of w . x over pairs of places and gaps
 
@@ -7,20 +7,19 @@ Alignments are answered by the highest score, or by the highest expected number 
 References
 ----------
 C. Do, S. Gross, S. Batzoglou (2006). CONTRAlign: discriminative training for protein sequence alignment. RECOMB.
-I. Holmes, R. Durbin (1998). Dynamic programming alignment accuracy. J. Comput. Biol. 5.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from partwise import passes
-from partwise.engine.compilation import entry
-from partwise.objective import best_outputs, in_threads
-from partwise.structures.alignment.best import best_path
-from partwise.structures.alignment.kernels import AlignmentProblem, alignment_problem
+from partwise.engine.threads import in_threads
+from partwise.objective import best_outputs
+from partwise.structures.alignment.accuracy import most_expected
 from partwise.structures.alignment.pair_tables import (
     AMINO_ACIDS,
     LETTERS,
@@ -30,91 +29,119 @@ from partwise.structures.alignment.pair_tables import (
     pair_tables,
     read_template,
 )
-from partwise.structures.alignment.problem import BYTES, check_memory
-from partwise.tasks.alignment.data import UNKNOWN, Alignment, Pairs, find_letters, letter_codes, read_pairs
-from partwise.tasks.alignment.files import AlignedPairs
-from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores, recalls
-from partwise.tasks.common.base import Structured, _is_bool, _is_real, _one_of
+from partwise.structures.alignment.problem import BYTES, UNKNOWN, AlignmentProblem, alignment_problem, check_memory
+from partwise.tasks.alignment.data import Alignment, Pairs, find_letters, letter_codes, read_pairs
+from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores, pair_counts, recalls
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_bool, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.common.model_file import labels_in
 
-LEAST = 0.01
 PROTEIN_LETTERS = set(AMINO_ACIDS + "BJOUXZ*")
+LETTER = (("letter", 0),)  # what a template looks at that looks at the letter itself
 
 
-class PairAligner(Structured):
-    """Aligns; see `Aligner` for the parameters."""
+@dataclass(eq=False, repr=False)
+class Aligner(Structured):
+    """Aligns pairs of sequences over any alphabet, with affine gaps; substitution and gap scores are learnt from alignments.
 
-    weights_: np.ndarray
+    Pairs come from a file (`partwise.datasets.read_alignments`: tables of two rows, FASTA), or are tuples of two strings, or of
+    two lists of letters. Alignments are two rows with gaps, pairs of places, or for each place of the first sequence its partner
+    in the second. Empty sequences are fine.
+
+    Parameters
+    ----------
+    %(loss)s
+    mode : {"global", "local"}, default="global"
+        Whether sequences are aligned from end to end, or may have ends left out that have nothing to do with each other.
+    templates : list of str, optional
+        Features of pairs of places and of gaps (see `partwise.structures.alignment.pair_tables`). By default letters and their
+        neighbours; for proteins also classes of amino acids and hydropathy, in the kind of CONTRAlign.
+    properties : dict of dicts, optional
+        Columns for templates beside ``letter``: what each makes of a letter, a string or a number. For proteins ``class`` and
+        ``hydropathy`` by default.
+    alphabet : sequence of str, optional
+        The letters; those of the training data by default.
+    wildcard : str, optional
+        The letter that others are read as; by default a letter outside the alphabet is refused.
+    symmetric : bool, default=True
+        Whether exchanging the two sequences changes nothing. Take False for sequences of different kinds.
+    decode : {"auto", "best", "mea"}, default="auto"
+        The alignment of highest score, or of highest expected accuracy, the sum of the probabilities of its pairs. ``"auto"``:
+        the latter where there are probabilities.
+    core : {"cost", "known", "ignore"}, default="cost"
+        Where the data tell reliable columns from others: only their pairs count for cost and accuracy; or nothing but them is
+        taken to be known, and the rest is completed in training; or all columns are alike.
+    precision_weight : float in [0, 1], default=0.0
+        The cost is 1 - recall, or a mixture with the number of wrong pairs for each true one.
+    cost_scale : "pairs" or float, default="pairs"
+        What missing all pairs costs: their number, or the same for all alignments. Losses that look at costs only.
+    memory : float, default=4.0
+        GB that one pair may take; a larger one is refused before any work. 2,000 by 2,000 places need 0.2.
+    %(learning)s
+
+    Attributes
+    ----------
+    classes_ : array
+        The letters.
+    weights_ : array
+        All tables end to end; see `substitution_matrix` and `gap_scores`.
+    templates_, properties_
+        What the model looks at.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Notes
+    -----
+    Unless said otherwise, ``loss="crf"``, ``C=0.01``, ``solver="dca"``; ``"lbfgs"`` finds the optimum, with a certificate, but
+    alignments are good long before. Early stopping judges by recall.
+
+    Examples
+    --------
+    >>> rows = [("GATTACA", "GAT-ACA"), ("GATC-CA", "G-TCTCA")]
+    >>> pairs = [tuple(row.replace("-", "") for row in two) for two in rows]
+    >>> Aligner().fit(pairs, rows).predict([("GATTA", "GATA")])[0].rows()  # doctest: +SKIP
+    ('GATTA', 'GA-TA')
+    """
+
+    loss: Any = "crf"
+    C: float | None = 0.01
+    solver: Any = "dca"
+    _: KW_ONLY
+    mode: str = "global"
+    templates: Any = None
+    properties: Any = None
+    alphabet: Any = None
+    wildcard: str | None = None
+    symmetric: bool = True
+    decode: str = "auto"
+    core: str = "cost"
+    precision_weight: float = 0.0
+    cost_scale: Any = "pairs"
+    memory: float = 4.0
+
+    classes_: np.ndarray = field(init=False)
+    weights_: np.ndarray = field(init=False)
+    templates_: list[str] = field(init=False)
+    properties_: dict[str, dict[str, Any]] = field(init=False)
 
     _checks = {
         **Structured._checks,
-        "mode": _one_of("global", "local"),
-        "decode": _one_of("auto", "best", "mea"),
-        "core": _one_of("cost", "known", "ignore"),
-        "symmetric": (_is_bool, "a bool"),
+        "mode": one_of("global", "local"),
         "wildcard": (lambda value: value is None or isinstance(value, str), "a letter or None"),
-        "precision_weight": (lambda value: _is_real(0.0, closed=True)(value) and value <= 1.0, "a float in the range [0, 1]"),
-        "cost_scale": (lambda value: value == "pairs" or _is_real(0.0)(value), "'pairs' or a float in the range (0, inf)"),
-        "memory": (_is_real(0.0), "a float in the range (0, inf)"),
+        "symmetric": (is_bool, "a bool"),
+        "decode": one_of("auto", "best", "mea"),
+        "core": one_of("cost", "known", "ignore"),
+        "precision_weight": (is_share, "a float in the range [0, 1]"),
+        "cost_scale": (lambda value: value == "pairs" or is_real(0.0)(value), "'pairs' or a float in the range (0, inf)"),
+        "memory": (is_real(0.0), "a float in the range (0, inf)"),
     }
 
-    def __init__(
-        self,
-        loss="crf",
-        C=0.01,
-        solver="dca",
-        l1_ratio=0.0,
-        mode="global",
-        templates=None,
-        properties=None,
-        alphabet=None,
-        wildcard=None,
-        symmetric=True,
-        decode="auto",
-        core="cost",
-        precision_weight=0.0,
-        cost_scale="pairs",
-        memory=4.0,
-        max_epochs=10,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.mode = mode
-        self.templates = templates
-        self.properties = properties
-        self.alphabet = alphabet
-        self.wildcard = wildcard
-        self.symmetric = symmetric
-        self.decode = decode
-        self.core = core
-        self.precision_weight = precision_weight
-        self.cost_scale = cost_scale
-        self.memory = memory
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # aligned pairs have their own
+        tags.input_tags.two_d_array = False
+        return tags
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -139,15 +166,12 @@ class PairAligner(Structured):
         if given.partners is None:
             raise ValueError("There are no alignments to learn from: give y, or AlignedPairs that are aligned.")
         weight = example_weights(sample_weight, len(given), "pair")
-        warm = self.warm_start and hasattr(self, "weights_")
-        if not warm:
+        start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
+        if start is None:
             self._choose_letters(given)
-        if warm or self.alphabet is not None:  # letters that the model does not know are named before pairs are renumbered
-            self._tables(given, X.place if isinstance(X, AlignedPairs) else None)
         seed = self._seed()
         given, weight, held = self._parts(given, weight, validation, read_pairs, seed)
-        problem = self._problem(given)
-        self._solve(problem, loss, weight, self._judge(held), self.weights_ if warm else None, seed, checkpoint)
+        self._solve(self._problem(given), loss, weight, self._judge(held), start, seed, checkpoint)
         return self
 
     def _choose_letters(self, given: Pairs) -> None:
@@ -163,9 +187,12 @@ class PairAligner(Structured):
         self.properties_ = dict(self.properties if self.properties is not None else PROTEIN_PROPERTIES if protein else {})
 
     def _judge(self, held: Pairs | None) -> Any:
-        if held is None or held.partners is None:
+        if held is None:
             return None
-        problem, truth, core = self._problem(held, labelled=False), held.partners, held.core if self.core != "ignore" else None
+        truth, core = held.partners, self._core(held)
+        if truth is None or not pair_counts(truth, truth, core)[:, 0].any():
+            raise ValueError(f"{self._who} cannot tell when to stop: no places of the held-out pairs are known to be aligned.")
+        problem = self._problem(held, labelled=False)
 
         def missed(w: np.ndarray) -> float:
             out, starts, _ = best_outputs(problem, w, self.n_jobs)
@@ -175,24 +202,32 @@ class PairAligner(Structured):
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
-    def _tables(self, given: Pairs, place: Any = None) -> PairTables:
+    def _core(self, given: Pairs) -> list[np.ndarray] | None:
+        """Which places count."""
+        return None if self.core == "ignore" else given.core
+
+    def _tables(self, given: Pairs) -> PairTables:
         letters = self.classes_.tolist()
         first, second = (
-            letter_codes(sequences, letters, self.wildcard, side, place)
+            letter_codes(sequences, letters, self.wildcard, side, given.places)
             for sequences, side in ((given.first, "first"), (given.second, "second"))
         )
         return pair_tables(first, second, letters, self.templates_, self.properties_, self.symmetric)
 
-    def _problem(self, given: Pairs, labelled: bool = True, place: Any = None) -> AlignmentProblem:
-        partners, counts = None, None
+    def _no_tables(self) -> PairTables:
+        """Tables of no pairs at all: where their weights are, and how many."""
+        return self._tables(read_pairs([]))
+
+    def _problem(self, given: Pairs, labelled: bool = True) -> AlignmentProblem:
+        partners, counts, core = None, None, self._core(given)
         if labelled and given.partners is not None:
             partners = np.concatenate([*given.partners, np.zeros(0, np.int32)])
-            if given.core is not None and self.core != "ignore":
-                counts = np.concatenate([*given.core, np.zeros(0, bool)])
+            if core is not None:
+                counts = np.concatenate([*core, np.zeros(0, bool)])
                 if self.core == "known":
                     partners = np.where(counts, partners, UNKNOWN)
         return alignment_problem(
-            self._tables(given, place),
+            self._tables(given),
             given.lengths,
             partners,
             counts=counts,
@@ -200,12 +235,13 @@ class PairAligner(Structured):
             cost_scale=self.cost_scale,
             local=self.mode == "local",
             memory=self.memory,
+            places=given.places,
         )
 
     def _read(self, X: Any, y: Any = None, labelled: bool = False) -> tuple[Pairs, AlignmentProblem]:
         self._require_fitted()
         given = read_pairs(X, y)
-        problem = self._problem(given, labelled, X.place if isinstance(X, AlignedPairs) else None)
+        problem = self._problem(given, labelled)
         self._check_size(problem, self.weights_)
         return given, problem
 
@@ -228,7 +264,7 @@ class PairAligner(Structured):
         beta = self._beta()
 
         def of(i: int) -> Any:
-            n, m = int(np.diff(problem.starts)[i]), int(np.diff(problem.others)[i])
+            n, m = (int(offsets[i + 1] - offsets[i]) for offsets in (problem.starts, problem.others))
             return answer(passes.parts(problem, i, self.weights_, beta)[: n * m].reshape(n, m))
 
         return in_threads(of, range(len(problem.starts) - 1), self.n_jobs)
@@ -242,7 +278,7 @@ class PairAligner(Structured):
         """For each pair a list of at most k (alignment, score), best first. O(n m k) time and 6 n m k bytes."""
         check_k(k, 16000)
         given, problem = self._read(X)
-        check_memory(given.lengths, self.memory, BYTES + 6 * int(k))
+        check_memory(given.lengths, self.memory, BYTES + 6 * int(k), given.places)
         out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
         starts = problem.starts
         return [
@@ -266,37 +302,30 @@ class PairAligner(Structured):
         given, problem = self._read(X, y)
         if given.partners is None:
             raise ValueError("There are no alignments to compare with: give y, or AlignedPairs that are aligned.")
-        core = given.core if self.core != "ignore" else None
-        return alignment_scores(given.partners, self._partners(problem), core)
+        return alignment_scores(given.partners, self._partners(problem), self._core(given))
 
     def score(self, X, y=None) -> float:
         """Mean recall."""
         return self.accuracy(X, y).recall
 
-    # -- what was learnt ----------------------------------------------------------------------------------------------
+    # -- what it has learnt -------------------------------------------------------------------------------------------
 
     def substitution_matrix(self) -> np.ndarray:
         """(letters, letters) scores of letters opposite each other, as in `classes_`: the table ``a.letter|b.letter``."""
         self._require_fitted()
-        wanted = (("letter", 0),)
-        number, size = 0, len(self.classes_) + 1
-        empty = (np.zeros(0, np.int64), np.zeros(1, np.int64))
-        tables = pair_tables(empty, empty, self.classes_.tolist(), self.templates_, self.properties_, self.symmetric)
-        for template in map(read_template, self.templates_):
-            if template.second is None:
-                continue
-            if template.first == template.second == wanted:
-                start = int(tables.first[number])
-                table = self.weights_[start : start + size * size].reshape(size, size)[:-1, :-1].astype(float)
-                return np.triu(table) + np.triu(table, 1).T if self.symmetric else table
-            number += 1
-        raise ValueError("This model has no template a.letter|b.letter.")
+        of_pairs = [template for template in map(read_template, self.templates_) if template.second is not None]
+        number = next((k for k, template in enumerate(of_pairs) if template.first == template.second == LETTER), None)
+        if number is None:
+            raise ValueError("This model has no template a.letter|b.letter.")
+        start, size = int(self._no_tables().first[number]), len(self.classes_) + 1
+        table = self.weights_[start : start + size * size].reshape(size, size)[:-1, :-1].astype(float)
+        return np.triu(table) + np.triu(table, 1).T if self.symmetric else table
 
     def gap_scores(self) -> dict[str, float]:
         """Mean score of a place opposite a gap, by kind: open, extend, end_open, end_extend; in a random sequence."""
         self._require_fitted()
         some = np.random.default_rng(0).permutation(np.repeat(self.classes_, 100)).tolist()
-        problem = self._problem(Pairs([some], [[]], None, None), labelled=False)
+        problem = self._problem(read_pairs([(some, [])]))
         theta = np.zeros(4 * len(some), self._dtype)
         passes.score_pass(problem, 0, self.weights_, theta)
         return dict(zip(("open", "extend", "end_open", "end_extend"), theta.reshape(4, -1).mean(1).tolist(), strict=True))
@@ -306,37 +335,18 @@ class PairAligner(Structured):
     def _to_file(self):
         header = {
             "labels": self.classes_,
-            "n_features": int(self.weights_.size),
             "templates": list(self.templates_),
             "properties": {name: dict(values) for name, values in self.properties_.items()},
+            "training": self.training_,
         }
         return header, {"weights": self.weights_}
 
     def _from_file(self, header, tensors, need):
-        self.classes_ = need(header, "labels", np.ndarray)
+        self.classes_, self.training_ = labels_in(header), header.get("training")
         self.templates_, self.properties_ = need(header, "templates", list), need(header, "properties", dict)
         if not all(isinstance(name, str) for name in (*self.classes_.tolist(), *self.templates_, *self.properties_)):
             raise ValueError("letters, templates or properties are not strings")
         if not all(isinstance(values, dict) for values in self.properties_.values()):
             raise ValueError("properties are not tables of letters")
         self.weights_ = tensors["weights"]
-        empty = (np.zeros(0, np.int64), np.zeros(1, np.int64))
-        return pair_tables(empty, empty, self.classes_.tolist(), self.templates_, self.properties_, self.symmetric).n_features
-
-
-@entry
-def path_of(theta, n, m, y):
-    """The best global alignment by these part scores."""
-    return best_path(theta, n, m, False, y)
-
-
-def most_expected(probabilities: np.ndarray) -> np.ndarray:
-    """The alignment with the highest expected number of right pairs, sum of P(i, j) (Holmes and Durbin 1998). O(n m).
-
-    Pairs less likely than LEAST are not worth aligning.
-    """
-    n, m = probabilities.shape
-    theta, y = np.zeros(n * m + 4 * (n + m)), np.zeros(n, np.int32)
-    theta[: n * m] = probabilities.ravel() - LEAST
-    path_of(theta, n, m, y)
-    return y
+        return self._no_tables().n_features

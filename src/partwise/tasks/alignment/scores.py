@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+BINS = ((0, 10), (10, 20), (20, 30), (30, 100))  #: of identity, %, as Do et al. (2008) have them
+
 
 class AlignmentScores(NamedTuple):
     """Shares between 0 and 1, nan where there is nothing to count."""
@@ -54,8 +56,22 @@ def pair_counts(truth: Sequence[Any], predicted: Sequence[Any], core: Sequence[A
 
 def recalls(truth: Sequence[Any], predicted: Sequence[Any], core: Sequence[Any] | None = None) -> np.ndarray:
     """(N,) recall of each alignment; nan where no true pair counts."""
-    counts = pair_counts(truth, predicted, core)
+    return recalls_of(pair_counts(truth, predicted, core))
+
+
+def recalls_of(counts: np.ndarray) -> np.ndarray:
+    """The same from what `pair_counts` has counted."""
     return np.where(counts[:, 0] > 0, counts[:, 2] / np.maximum(counts[:, 0], 1), np.nan)
+
+
+def recall_by_identity(each: np.ndarray, identity: np.ndarray) -> list[dict[str, Any]]:
+    """Mean recall, of that of each alignment, where so many of the true pairs have the same letter."""
+    rows, percents = [], np.round(100 * identity)
+    for low, high in BINS:
+        some = (percents > (low if low else -1)) & (percents <= high) & ~np.isnan(each)
+        recall = float(each[some].mean()) if some.any() else None
+        rows.append({"above": low, "to": high, "alignments": int(some.sum()), "recall": recall})
+    return rows
 
 
 def alignment_scores(truth: Sequence[Any], predicted: Sequence[Any], core: Sequence[Any] | None = None) -> AlignmentScores:
@@ -67,7 +83,11 @@ def alignment_scores(truth: Sequence[Any], predicted: Sequence[Any], core: Seque
     >>> scores.recall, scores.precision
     (0.5, 0.5)
     """
-    counts = pair_counts(truth, predicted, core)
+    return scores_of(pair_counts(truth, predicted, core))
+
+
+def scores_of(counts: np.ndarray) -> AlignmentScores:
+    """The same from what `pair_counts` has counted."""
     true, found, both = counts.T
 
     def mean(of: np.ndarray) -> float:

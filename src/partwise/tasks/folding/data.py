@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,17 +39,15 @@ def read_sequences(X: Any, y: Any = None, pseudoknots: str = "drop") -> Sequence
     """From an `RnaSet`, or from strings of bases; structures are dot-brackets, or partners from 0 with -1 or None for none."""
     given: Any
     if isinstance(X, RnaSet):
-        texts: Sequence[Any] = X.sequences
-        places = [X.place(i) for i in range(len(X))]
+        bases, places = X.bases, [X.place(i) for i in range(len(X))]
         given, crossing = (list(X.partners), int(X.pseudoknots.sum())) if X.has_structures else (None, 0)
         if given is not None and y is None and crossing and pseudoknots == "refuse":
             raise ValueError(refusal(places[int(np.argmax(X.pseudoknots > 0))]))
     else:
         if isinstance(X, str | bytes) or not hasattr(X, "__len__"):
             raise TypeError(f"Sequences must be an RnaSet, or a list of strings. Got {type(X).__name__} instead.")
-        texts, given, crossing = X, None, 0
-        places = [f"sequence {i}" for i in range(len(texts))]
-    bases = [encode(str(text) if isinstance(text, np.str_) else text, place) for text, place in zip(texts, places, strict=True)]
+        places, given, crossing = [f"sequence {i}" for i in range(len(X))], None, 0
+        bases = [encode(text, place) for text, place in zip(X, places, strict=True)]
     if y is not None:
         if len(y) != len(bases):
             raise ValueError(f"There are {len(bases)} sequences, but {len(y)} structures.")

@@ -134,8 +134,8 @@ def as_png(
     figure = new_figure(width, sum(scale * height + 0.5 for height in heights))
     figure.get_layout_engine().set(h_pad=0.0)
     axes = figure.subplots(len(sequences), squeeze=False, height_ratios=heights)[:, 0]
-    for axis, *row in zip(axes, sequences, folded, truth, names, strict=True):
-        draw(axis, *row)
+    for row in zip(axes, sequences, folded, truth, names, strict=True):
+        draw(*row)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=100)
     return out.getvalue()

@@ -13,12 +13,19 @@ import numpy as np
 
 from partwise import kernels, passes
 from partwise.engine.memory import require_memory
+from partwise.engine.threads import in_threads, n_threads
 from partwise.losses.records import Loss
-from partwise.objective import best_outputs, in_threads, n_threads
+from partwise.objective import best_outputs
 from partwise.structures.folding.accuracy import most_accurate
-from partwise.structures.folding.kernels import FoldingProblem, folding_problem, memory_needed, possible_structure
 from partwise.structures.folding.loops import LONGEST, Tying, tying
-from partwise.structures.folding.problem import CANONICAL, which_pair
+from partwise.structures.folding.problem import (
+    CANONICAL,
+    FoldingProblem,
+    folding_problem,
+    memory_needed,
+    possible_structure,
+    which_pair,
+)
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_bool, is_count, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
@@ -71,6 +78,11 @@ class RnaFolder(Structured):
         One weight for each of ``tying_.names``.
     result_, solver_, temperature_
         As in `Classifier`.
+
+    Notes
+    -----
+    Unless said otherwise, ``loss="crf"``, ``C=0.1``, ``solver="dca"``, ``max_epochs=5``, ``patience=3``. Early stopping judges by
+    F1 of base pairs.
 
     Examples
     --------

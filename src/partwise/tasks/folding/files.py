@@ -38,6 +38,8 @@ class RnaSet:
     Attributes
     ----------
     names, sequences : lists of str
+    bases : list of int8 arrays
+        The sequences as numbers (`partwise.structures.folding.problem.encode`).
     partners : list of int64 arrays, or None where there is no structure
         The partner of each base, from 0, or -1: nested pairs only.
     pseudoknots : int64 array
@@ -52,6 +54,7 @@ class RnaSet:
 
     names: list[str]
     sequences: list[str]
+    bases: list[np.ndarray]
     partners: list[np.ndarray | None]
     pseudoknots: np.ndarray
     families: list[str]
@@ -69,7 +72,7 @@ class RnaSet:
     @property
     def lengths(self) -> np.ndarray:
         """Bases of each sequence."""
-        return np.array([len(s) for s in self.sequences], np.int64)
+        return np.array([len(bases) for bases in self.bases], np.int64)
 
     @property
     def has_structures(self) -> bool:
@@ -85,7 +88,7 @@ class RnaSet:
         which = [int(i) for i in which]
         lists: dict[str, Any] = {
             key: [getattr(self, key)[i] for i in which]
-            for key in ("names", "sequences", "partners", "families", "folds", "lines")
+            for key in ("names", "sequences", "bases", "partners", "families", "folds", "lines")
         }
         return replace(self, pseudoknots=self.pseudoknots[which], **lists)
 
@@ -121,6 +124,8 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
         Naming the file and the line: a letter that is no base, a bracket without its partner, a structure longer or shorter than
         its sequence, a pseudoknot that is refused.
     """
+    from partwise.structures.folding.problem import encode
+
     if pseudoknots not in ("drop", "refuse"):
         raise ValueError(f"The 'pseudoknots' parameter must be 'drop' or 'refuse'. Got {pseudoknots!r} instead.")
     with open_bytes(source) as (stream, name):
@@ -135,13 +140,14 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
     rows = rows[:first] if first is not None else rows
     if not rows:
         raise ValueError(f"{name}: there are no sequences in it; expected FASTA, or a table with a column 'sequence'.")
+    bases: list[np.ndarray] = []
     partners: list[np.ndarray | None] = []
     crossing = []
     for row in rows:
         place = f"{name}, line {row['line']}"
         if not row["sequence"] and row["structure"] is None:
             row["structure"] = ""  # no bases, no pairs: it is known
-        check_bases(row["sequence"], place)
+        bases.append(encode(row["sequence"], place))
         found, left_out = None, 0
         if row["structure"] is not None:
             below = f"{name}, line {row['below']}"
@@ -160,6 +166,7 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
     return RnaSet(
         texts["id"],
         texts["sequence"],
+        bases,
         partners,
         np.array(crossing, np.int64),
         texts["family"],
@@ -240,13 +247,6 @@ def goes_on(text: str, row: dict[str, Any]) -> bool:
     if row["structure"] is None or not is_structure(text, row):
         return False
     return len(row["structure"]) + len(ENERGY.sub("", text)) <= len(row["sequence"])
-
-
-def check_bases(sequence: str, place: str) -> None:
-    """Raise unless every letter is a base, known or not."""
-    from partwise.structures.folding.problem import encode
-
-    encode(sequence, place)
 
 
 def read_dot_bracket(text: str, place: str = "the structure") -> tuple[np.ndarray, int]:

@@ -1,53 +1,44 @@
-"""Models that rank, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train rank`` and what follows: from queries with judged documents to a model that ranks."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.tasks import percent
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command
+from partwise.tasks.common.command_options import FILES, LABELS, Training, option, percent
 
 DEPTHS = tuple(range(1, 11))  #: positions that NDCG is told for
 
 
-def read(file: str, encoding: str) -> Any:
-    """Documents as the file has them; whether they are scaled is the model's choice."""
-    from partwise.tasks.ranking.files import read_letor
+@dataclass
+class Options(common.Options):
+    """Of ``train rank``."""
 
-    return read_letor(file, normalize=False, encoding=encoding)
+    objective: str | None = option(LABELS, "ndcg: whole rankings, by ramp_do; pairwise: pairs of documents, the ranking SVM.")
+    k: int | None = option(LABELS, "Positions that count.", "-k", min=1)
+    positions: str | None = option(LABELS, "Weights of positions in a score: log, reciprocal or linear.")
+    ties: str | None = option(LABELS, "Documents of one relevance: in any order, or first come, first.")
+    pair_weight: str | None = option(LABELS, "Of pairs: every query weighs the same, or every pair equal.")
+    raw: bool = option(FILES, "Take features as they are; else they are scaled within each query.", "--raw", default=False)
 
 
-def count(data: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"queries": len(data.queries), "documents": len(data)}
-
-
-def prepared(ranker: Any, data: Any) -> Any:
-    """The documents with the features that the model knows, scaled as they were in training."""
-    import numpy as np
-
-    from partwise.features.rows import is_sparse
-
-    have, want = data.X.shape[1], ranker.n_features_in_
-    if have > want:
-        raise ValueError(f"{data.name}: there are {have} features, but the model was trained with {want}.")
-    if have < want and not is_sparse(data.X):  # the last features may be zero in all of a file
-        data = replace(data, X=np.hstack([data.X, np.zeros((len(data), want - have))]))
-    elif have < want:
-        data.X.resize(len(data), want)
-    raw = (ranker.training_ or {}).get("raw", True)
-    return data if raw else data.normalized()
+def is_raw(ranker: Any) -> bool:
+    """Whether it was trained with features as they were, which is all that is known of a model trained in Python."""
+    return (ranker.training_ or {}).get("raw", True)
 
 
 def answers(ranker: Any, data: Any) -> Any:
-    """The score of each document."""
-    return ranker.predict(prepared(ranker, data))
+    """The score of each document, with features scaled as they were in training."""
+    data = data.widened(ranker.n_features_in_)
+    return ranker.predict(data if is_raw(ranker) else data.normalized())
 
 
-def as_table_of_ranks(ranker: Any, data: Any) -> str:
+def as_table(ranker: Any, data: Any) -> str:
     """Query, rank, score and note of each document, best first, with tabs between them."""
     from partwise.tasks.ranking.files import write_letor
 
@@ -71,61 +62,85 @@ def as_jsonl(ranker: Any, data: Any) -> str:
     return "".join(lines)
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {"tsv": as_table_of_ranks, "scores": as_scores, "jsonl": as_jsonl}
+class Rank(Command):
+    """Documents of queries."""
+
+    file = "svmlight with qid, as LETOR has it: 'relevance qid:Q 1:x 2:x ... # note'; gz."
+    details = "By the features of documents, for NDCG or by pairs. Every line is a document with its relevance and its query."
+    example = "partwise train rank train.txt --dev vali.txt -o ranker.model"
+    options = Options
+    forms = {"tsv": as_table, "scores": as_scores, "jsonl": as_jsonl}
+
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.ranking.files import read_letor
+
+        ranker = make()
+        known = getattr(ranker, "n_features_in_", None)  # of a model to go on from
+        raw = options.raw or (known is not None and is_raw(ranker))
+        data = read_letor(file, not raw, known, options.encoding)
+        held_out = None if dev is None else read_letor(dev, not raw, data.X.shape[1], options.encoding)
+        queries = len(data.queries)
+
+        def about() -> dict[str, Any]:
+            return {
+                "examples": queries,
+                "tokens": len(data),
+                "labels": len(set(data.relevance.tolist())),
+                "queries_learnt_from": ranker.n_queries_,
+                "features": int(ranker.weights_.size),
+                "raw": raw,
+            }
+
+        return Training(
+            ranker,
+            lambda checkpoint: ranker.fit(data, validation=held_out, checkpoint=checkpoint),
+            f"{data.name}: {len(data):,} documents of {queries:,} queries, {data.X.shape[1]} features",
+            about,
+            None if held_out is None else lambda: scores_of(held_out, ranker.predict(held_out), ranker.k),
+            metric=f"ndcg@{ranker.k}",
+            refusals=False,
+        )
+
+    def workload(self, folder: Path) -> Path:
+        path = folder / "queries.txt"
+        rows = ("2 qid:1 1:3 2:1", "0 qid:1 1:1 2:2", "1 qid:1 1:2", "1 qid:2 1:5 2:1", "0 qid:2 1:4 2:3", "0 qid:2 1:1 2:1")
+        path.write_text("".join(f"{row} # document {k}\n" for k, row in enumerate(rows)))
+        return path
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.ranking.files import read_letor
+
+        return read_letor(file, normalize=False, encoding=options.encoding)  # whether to scale is the model's choice
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"queries": len(data.queries), "documents": len(data)}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        return scores_of(data, answers(model, data), model.k)
+
+    def table(self, found: dict[str, Any]) -> str:
+        lines = [f"{name.upper():12}{percent(value):>10}" for name, value in found.items() if name.startswith(("ndcg", "map"))]
+        if found["queries_without_relevant"]:
+            lines.append(f"{found['queries_without_relevant']:,} queries have nothing relevant in them and are not counted")
+        return "\n".join(lines)
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.ranking.inspection import look
+
+        return look(model, top, picture)
 
 
-def scores(ranker: Any, data: Any) -> dict[str, Any]:
+def scores_of(data: Any, scores: Any, k: int) -> dict[str, Any]:
     """NDCG at 1 to 10 and at the model's k, and MAP; queries without relevant documents are counted, not scored."""
     import numpy as np
 
-    from partwise.tasks.ranking.scores import mean_average_precision, ndcg
+    from partwise.tasks.ranking.scores import average_precisions, mean_over, ndcg_at
 
-    given = answers(ranker, data)
-    found: dict[str, Any] = {f"ndcg@{k}": ndcg(data.relevance, given, data.qid, k) for k in sorted({*DEPTHS, ranker.k})}
-    found["map"] = mean_average_precision(data.relevance, given, data.qid)
-    return found | {"queries_without_relevant": sum(not np.any(data.relevance[own] > 0) for own in data.queries)}
-
-
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    lines = [f"{name.upper():12}{percent(value):>10}" for name, value in found.items() if name.startswith(("ndcg", "map"))]
-    if found["queries_without_relevant"]:
-        lines.append(f"{found['queries_without_relevant']:,} queries have nothing relevant in them and are not counted")
-    return "\n".join(lines)
+    depths = sorted({*DEPTHS, k})
+    each = ndcg_at(data.relevance, scores, data.queries, depths)
+    found = {f"ndcg@{depth}": mean_over(column) for depth, column in zip(depths, each.T, strict=True)}
+    found["map"] = mean_over(average_precisions(data.relevance, scores, data.queries))
+    return found | {"queries_without_relevant": int(np.isnan(each[:, 0]).sum())}
 
 
-def look(ranker: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """What it is, and its weights: all of them, or the `top` largest either way."""
-    from partwise.losses.records import get_loss
-
-    weights = ranker.weights_
-    about: dict[str, Any] = {
-        "features": int(weights.size),
-        "weights_not_zero": int((weights != 0.0).sum()),
-        "objective": ranker.objective,
-        "k": ranker.k,
-        "loss": get_loss(ranker.loss).name,
-        "C": ranker.C,
-        "solver": ranker.solver_,
-        "training": ranker.training_,
-    }
-    lines = [f"{name:18}{value}" for name, value in about.items() if name != "training"]
-    order = sorted(range(weights.size), key=lambda f: -abs(weights[f]))[: 20 if top is None else top]
-    about["largest"] = {str(f + 1): float(weights[f]) for f in order}
-    lines += ["", "features with the largest weights", *(f"{weights[f]:10.4f}  {f + 1}" for f in order)]
-    if picture is not None:
-        draw_weights(weights, picture)
-        lines.append(f"wrote {picture}")
-    return about, "\n".join(lines)
-
-
-def draw_weights(weights: Any, path: Path) -> None:
-    """A bar for each feature."""
-    from partwise.tasks.common.plots import new_figure, save
-
-    figure = new_figure(9.0, 3.6)
-    axes = figure.subplots()
-    axes.bar(range(1, len(weights) + 1), weights, color=["tab:red" if w > 0 else "tab:blue" for w in weights])
-    axes.axhline(0.0, color="black", lw=0.5)
-    axes.set(title="What puts a document first", xlabel="feature", ylabel="weight")
-    save(figure, path)
+COMMAND = Rank()

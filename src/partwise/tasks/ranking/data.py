@@ -6,6 +6,7 @@ Queries come as `groups`, as `qid`, as the column ``qid`` of a data frame, or wi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ class Documents:
     def __len__(self) -> int:
         return self.X.shape[0]
 
-    @property
+    @cached_property
     def queries(self) -> list[np.ndarray]:
         """The documents of each query, in the order in which queries are first met."""
         return [np.arange(len(self))] if self.qid is None else members_of(self.qid)

@@ -1,26 +1,28 @@
-"""`QueryRanker`: learns to rank the documents of a query.
+"""`Ranker`: learns to rank the documents of a query.
 
-    minimise  Omega(w) + C sum_q weight_q L_q(w)        over rankings, s(y) = sum_p c_p w . x_{y_p}
-                                                        or over pairs of documents, s = w . (x_a - x_b)
-
-It is all of `Ranker` but the face that scikit-learn wants to see.
+minimise  Omega(w) + C sum_q weight_q L_q(w)        over rankings, s(y) = sum_p c_p w . x_{y_p}
+                                                    or over pairs of documents, s = w . (x_a - x_b)
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from partwise import passes
-from partwise.losses.records import Loss
-from partwise.structures.ranking.kernels import POSITIONS, position_weights, ranking_problem
-from partwise.structures.ranking.pairs import pair_problem, pairs_of
-from partwise.tasks.common.base import Structured, _is_count, _one_of
+from partwise.losses.records import Loss, get_loss
+from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_count, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.common.model_file import count_in
 from partwise.tasks.ranking.data import Documents, read_documents
-from partwise.tasks.ranking.scores import ndcg, ndcg_by_query
+from partwise.tasks.ranking.scores import mean_over, ndcg, ndcg_at, ndcg_by_query
+
+LOSSES = {"ndcg": "ramp_do", "pairwise": "hinge"}  #: by the objective, unless another is asked for
 
 
 def _are_weights(value: Any) -> bool:
@@ -31,67 +33,85 @@ def _are_weights(value: Any) -> bool:
     return True
 
 
-class QueryRanker(Structured):
-    """Ranks; see `Ranker` for the parameters."""
+@dataclass(eq=False, repr=False)
+class Ranker(Structured):
+    """Learns to rank the documents of a query by a linear score, for NDCG or by pairs.
 
-    weights_: np.ndarray
-    n_features_in_: int
-    training_: dict[str, Any] | None = None  #: notes about the training, for people
+    Parameters
+    ----------
+    %(loss)s
+    objective : {"ndcg", "pairwise"}, default="ndcg"
+        Whole rankings with the cost 1 - NDCG@k, or all pairs of documents that differ in relevance. Rankings are for losses that
+        look at the best one: ``"ramp_do"``, the default, and ``"ramp"`` are bounded, ``"hinge"`` is not, and often too loose to
+        be of use. Pairs are for any: ``"hinge"``, the default, makes the ranking SVM, ``"crf"`` pairwise logistic regression,
+        which has probabilities.
+    k : int, default=10
+        Positions that count, for the cost and for `score`.
+    positions : {"log", "reciprocal", "linear"} or array, default="log"
+        How much a position weighs in the score of a ranking; "log" is 1 / log2(1 + position), as in NDCG.
+    ties : {"any", "first"}, default="any"
+        What margins of whole rankings are measured against, since documents of one relevance may come in any order: the ideal
+        ranking that the model likes best (not convex), or the one that keeps the order of X. Ramp losses only begin with it.
+    pair_weight : {"query", "equal"}, default="query"
+        Of pairs: whether every query weighs the same, or every pair.
+    %(learning)s
+
+    Attributes
+    ----------
+    weights_ : array (features,)
+    n_features_in_, n_queries_ : int
+        Queries: those that were learnt from. In others all documents are equally relevant.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Notes
+    -----
+    Queries are few, so that it goes near to the optimum: ``C=0.1``, ``max_epochs=200``, ``tol=0.01``, ``patience=3`` unless said
+    otherwise. Early stopping holds out whole queries and judges by NDCG@k. `dtype` is that of features and weights.
+
+    Examples
+    --------
+    >>> X, y, groups = [[0.9], [0.1], [0.4], [0.6]], [1, 0, 0, 2], [1, 1, 2, 2]
+    >>> ranker = Ranker().fit(X, y, groups=groups)
+    >>> [rows.tolist() for rows in ranker.rank(X, groups=groups)]
+    [[0, 1], [3, 2]]
+    >>> ranker.score(X, y, groups=groups)
+    1.0
+    """
+
+    loss: Any = "auto"
+    C: float | None = 0.1
+    _: KW_ONLY
+    objective: str = "ndcg"
+    k: int = 10
+    positions: Any = "log"
+    ties: str = "any"
+    pair_weight: str = "query"
+    max_epochs: int | None = 200
+    tol: float = 1e-2
+    patience: int = 3
+
+    weights_: np.ndarray = field(init=False)
+    n_features_in_: int = field(init=False)
+    n_queries_: int = field(init=False)
 
     _checks = {
         **Structured._checks,
-        "objective": _one_of("ndcg", "pairwise"),
-        "k": (_is_count(1), "an int in the range [1, inf)"),
+        "objective": one_of("ndcg", "pairwise"),
+        "k": (is_count(1), "an int in the range [1, inf)"),
         "positions": (_are_weights, f"one of {', '.join(map(repr, POSITIONS))}, or k positive numbers that do not rise"),
-        "ties": _one_of("any", "first"),
-        "pair_weight": _one_of("query", "equal"),
+        "ties": one_of("any", "first"),
+        "pair_weight": one_of("query", "equal"),
     }
 
-    def __init__(
-        self,
-        loss="ramp_do",
-        C=0.1,
-        solver="auto",
-        l1_ratio=0.0,
-        objective="ndcg",
-        k=10,
-        positions="log",
-        ties="any",
-        pair_weight="query",
-        max_epochs=200,
-        tol=1e-2,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=3,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.objective = objective
-        self.k = k
-        self.positions = positions
-        self.ties = ties
-        self.pair_weight = pair_weight
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # a RankingSet has its own
+        tags.input_tags.sparse = True
+        return tags
+
+    def _loss(self) -> Loss:
+        return get_loss(LOSSES[self.objective] if isinstance(self.loss, str) and self.loss == "auto" else self.loss)
 
     def _check_parameters(self) -> Loss:
         loss = super()._check_parameters()
@@ -180,14 +200,15 @@ class QueryRanker(Structured):
     def _judge(self, held: Documents | None) -> Any:
         if held is None:
             return None
-        if held.relevance is None or not held.relevance.any():
+        relevance = held.relevance
+        if relevance is None or not relevance.any():
             raise ValueError(
                 f"{self._who} cannot tell when to stop: nothing is relevant in the {len(held.queries)} held-out queries. Take "
                 "others, or more of them."
             )
 
         def wrong(w: np.ndarray) -> float:
-            return 1.0 - ndcg(held.relevance, held.X @ w, held.qid, self.k)
+            return 1.0 - mean_over(ndcg_at(relevance, held.X @ w, held.queries, [self.k])[:, 0])
 
         return wrong
 
@@ -271,14 +292,14 @@ class QueryRanker(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"labels": np.array(["rank"], object), "n_features": self.n_features_in_, "training": self.training_}
+        header = {"n_features": self.n_features_in_, "training": self.training_}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = list(self.feature_names_in_)
         return header, {"weights": self.weights_}
 
     def _from_file(self, header, tensors, need):
         self.weights_, self.training_ = tensors["weights"], header.get("training")
-        self.n_features_in_ = int(header["n_features"])
+        self.n_features_in_ = count_in(header)
         names = need(header, "feature_names", list) if "feature_names" in header else None
         if names is not None and len(names) != self.n_features_in_:
             raise ValueError(f"there are {len(names)} feature names for {self.n_features_in_} features")

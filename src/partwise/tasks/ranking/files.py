@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ class RankingSet:
     def __repr__(self) -> str:
         return f"<RankingSet: {len(self)} documents of {len(self.queries)} queries from {self.name}>"
 
-    @property
+    @cached_property
     def queries(self) -> list[np.ndarray]:
         """The documents of each query, in the order in which queries are first met."""
         return members_of(self.qid)
@@ -78,6 +79,19 @@ class RankingSet:
             notes=[self.notes[i] for i in which.tolist()],
             lines=self.lines[which],
         )
+
+    def widened(self, n_features: int) -> RankingSet:
+        """With as many features as that: a file does not tell of the last ones if they are zero in all of it."""
+        have = self.X.shape[1]
+        if have > n_features:
+            raise ValueError(f"{self.name}: there are {have} features, but the model was trained with {n_features}.")
+        if have == n_features:
+            return self
+        if not is_sparse(self.X):
+            return replace(self, X=np.hstack([self.X, np.zeros((len(self), n_features - have))]))
+        X = self.X.copy()
+        X.resize(len(self), n_features)
+        return replace(self, X=X)
 
     def normalized(self) -> RankingSet:
         """Features scaled to [0, 1] within each query; one that is constant there is zero, since it says nothing.

@@ -8,6 +8,7 @@ what chance would give, whatever the order of the file.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -34,22 +35,26 @@ def ndcg_by_query(relevance: Any, scores: Any, groups: Any = None, k: int | None
     >>> ndcg_by_query([1, 0, 2, 0, 0], [0.9, 0.1, 0.5, 0.7, 0.2], [1, 1, 2, 2, 2], k=2).round(3)
     array([1.   , 0.631])
     """
-    relevance, scores, members = _queries(relevance, scores, groups)
+    relevance, scores, queries = _queries(relevance, scores, groups)
     if k is not None and not (isinstance(k, int | np.integer) and not isinstance(k, bool) and k >= 1):
         raise ValueError(f"k must be an int in the range [1, inf), or None. Got {k!r} instead.")
-    found = np.full(len(members), np.nan)
-    for q, own in enumerate(members):
-        gains, s = np.exp2(relevance[own]) - 1.0, scores[own]
-        discounts = 1.0 / np.log2(np.arange(2.0, len(own) + 2.0))
-        if k is not None:
-            discounts[k:] = 0.0
-        ideal = float(np.sort(gains)[::-1] @ discounts)
-        if ideal > 0.0:
-            order = np.argsort(-s, kind="stable")
-            run = np.concatenate([[0], np.cumsum(np.diff(s[order]) != 0)])  # documents that tie are one run
-            sizes = np.bincount(run)
-            mean = np.bincount(run, gains[order]) / sizes
-            found[q] = float(mean @ np.bincount(run, discounts)) / ideal
+    return ndcg_at(relevance, scores, queries, [k])[:, 0]
+
+
+def ndcg_at(relevance: np.ndarray, scores: np.ndarray, queries: list[np.ndarray], depths: Sequence[int | None]) -> np.ndarray:
+    """(queries, depths) NDCG@k for each k of `depths`, in one pass; `queries`: the documents of each."""
+    found = np.full((len(queries), len(depths)), np.nan)
+    for q, own in enumerate(queries):
+        gains, s, n = np.exp2(relevance[own]) - 1.0, scores[own], len(own)
+        if not gains.any():
+            continue
+        discounts = 1.0 / np.log2(np.arange(2.0, n + 2.0))
+        order = np.argsort(-s, kind="stable")
+        run = np.concatenate([[0], np.cumsum(np.diff(s[order]) != 0)])  # documents that tie are one run
+        expected = (np.bincount(run, gains[order]) / np.bincount(run))[run]
+        reached, ideal = np.cumsum(expected * discounts), np.cumsum(np.sort(gains)[::-1] * discounts)
+        last = [n - 1 if k is None else min(k, n) - 1 for k in depths]
+        found[q] = reached[last] / ideal[last]
     return found
 
 
@@ -64,7 +69,7 @@ def ndcg(relevance: Any, scores: Any, groups: Any = None, k: int | None = 10, em
     >>> round(ndcg([1, 0, 2, 0, 0], [0.9, 0.1, 0.5, 0.7, 0.2], [1, 1, 2, 2, 2], k=2), 3)
     0.815
     """
-    return _mean(ndcg_by_query(relevance, scores, groups, k), empty)
+    return mean_over(ndcg_by_query(relevance, scores, groups, k), empty)
 
 
 def mean_average_precision(
@@ -79,11 +84,16 @@ def mean_average_precision(
     >>> mean_average_precision([1, 0, 2, 0, 0], [0.9, 0.1, 0.5, 0.7, 0.2], [1, 1, 2, 2, 2])
     0.75
     """
-    relevance, scores, members = _queries(relevance, scores, groups)
-    return _mean(np.array([average_precision(relevance[own] >= least, scores[own]) for own in members]), empty)
+    return mean_over(average_precisions(*_queries(relevance, scores, groups), least), empty)
 
 
-def _mean(values: np.ndarray, empty: float | None) -> float:
+def average_precisions(relevance: np.ndarray, scores: np.ndarray, queries: list[np.ndarray], least: float = 1.0) -> np.ndarray:
+    """(queries,) average precision of each; nan where nothing is relevant."""
+    return np.array([average_precision(relevance[own] >= least, scores[own]) for own in queries])
+
+
+def mean_over(values: np.ndarray, empty: float | None = None) -> float:
+    """The mean over queries; of those that have no value, `empty`, or nothing."""
     values = values[~np.isnan(values)] if empty is None else np.where(np.isnan(values), empty, values)
     return float(values.mean()) if len(values) else float("nan")
 

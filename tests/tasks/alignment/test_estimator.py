@@ -1,8 +1,6 @@
-"""`Aligner`: from pairs in Python and from files; decoding, probabilities, model files, errors, pictures, readers, metrics."""
+"""`Aligner`: from pairs in Python and from files; decoding, probabilities, model files, errors."""
 
 from __future__ import annotations
-
-import gzip
 
 import numpy as np
 import pytest
@@ -12,11 +10,10 @@ from sklearn.model_selection import GridSearchCV
 import partwise
 from partwise import Aligner, interpret, kernels
 from partwise.datasets import AlignedPairs, read_alignments
-from partwise.metrics import alignment_scores
-from partwise.tasks.alignment.data import Alignment, read_pairs
-from partwise.tasks.alignment.drawing import as_text
-from partwise.tasks.alignment.estimator import most_expected
+from partwise.tasks.alignment import estimator
+from partwise.tasks.alignment.data import letter_codes, read_pairs
 from partwise.tasks.alignment.files import partner_of
+from small_alignments import as_table, pairs
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -24,26 +21,6 @@ def interpreted():
     """These sequences are short: compiling would take far longer than running."""
     with interpret():
         yield
-
-
-def pairs(n=14, seed=0):
-    """Rows of DNA in which letters change now and then and some are lost."""
-    rng = np.random.default_rng(seed)
-    rows = []
-    for _ in range(n):
-        first, second = "", ""
-        for letter in rng.choice(list("ACGT"), rng.integers(4, 8)):
-            kind = rng.random()
-            first += letter if kind < 0.9 else "-"
-            second += "-" if kind < 0.12 else rng.choice(list("ACGT")) if kind < 0.2 else letter
-        rows.append((first, second))
-    return [tuple(row.replace("-", "") for row in two) for two in rows], rows
-
-
-def as_table(rows, core=False):
-    head = "id1\tid2\trow1\trow2\tfamily" + ("\tcore" if core else "")
-    lines = [f"s{k}\tt{k}\t{a}\t{b}\tf{k % 2}" + ("\t" + "1" * len(a) if core else "") for k, (a, b) in enumerate(rows)]
-    return "\n".join([head, *lines, ""])
 
 
 @pytest.fixture(scope="module")
@@ -71,18 +48,6 @@ def test_short_sequences(aligner):
             [("", ""), ("AC", "AC"), ("A", "")], [[], [0, 1], [-1]]
         )
         assert [len(a.partners) for a in model.predict([("", "A"), ("A", "")])] == [0, 1]
-
-
-def test_all_ways_to_say_an_alignment(aligner):
-    X, y = pairs(6)
-    partners = [partner_of(rows).tolist() for rows in y]
-    places = [[(i, j) for i, j in enumerate(p) if j >= 0] or p for p in partners]
-    objects = [Alignment(*x, p) for x, p in zip(X, partners, strict=True)]
-    table = read_alignments(as_table(y).encode())
-    want = [p.tolist() for p in read_pairs(X, y).partners]
-    for some in (read_pairs(X, partners), read_pairs(X, places), read_pairs(X, objects), read_pairs(table)):
-        assert [p.tolist() for p in some.partners] == want
-    assert table.first == [a for a, _ in X] and table.second == [b for _, b in X]
 
 
 def test_lists_of_letters_of_any_length():
@@ -116,12 +81,6 @@ def test_probabilities_kbest_and_decoding(aligner):
         margin.predict_kbest(X, k=0)
     with pytest.raises(ValueError, match="places need about 2.4e-06 GB"):
         margin.set_params(memory=2e-6).predict_kbest([("ACGT", "ACGTA")], k=12)
-
-
-def test_the_most_expected_alignment():
-    p = np.array([[0.4, 0.35, 0.0], [0.3, 0.3, 0.3], [0.0, 0.05, 0.6]])
-    assert most_expected(p).tolist() == [0, 1, 2]
-    assert most_expected(np.array([[0.005, 0.9]])).tolist() == [1] and most_expected(np.zeros((2, 2))).tolist() == [-1, -1]
 
 
 def test_files(aligner, tmp_path):
@@ -220,77 +179,44 @@ def test_proteins_get_their_own_features():
     assert "a.hydropathy|b.hydropathy" in model.templates_ and "class" in model.properties_
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Readers, metrics, pictures
-# ---------------------------------------------------------------------------------------------------------------------
+def test_letters_become_numbers_once(monkeypatch):
+    sides = []
+
+    def counted(sequences, letters, wildcard, side, places):
+        sides.append(side)
+        return letter_codes(sequences, letters, wildcard, side, places)
+
+    monkeypatch.setattr(estimator, "letter_codes", counted)
+    model = Aligner(alphabet="ACGT", max_epochs=1).fit(*pairs())
+    assert sides == ["first", "second"]
+    model.score(*pairs(3, seed=1))
+    model.set_params(warm_start=True).fit(*pairs(5, seed=2))
+    assert sides == ["first", "second"] * 3
 
 
-def test_readers():
-    plain = read_alignments(b"AC-G\tA.TG\n\nA\tA\r\n")
-    assert (
-        plain.first == ["ACG", "A"] and plain.second == ["ATG", "A"] and [p.tolist() for p in plain.partners] == [[0, -1, 2], [0]]
-    )
-    assert plain.names(1) == ("1.1", "1.2") and plain.place(1) == "<bytes>, line 3" and "2 pairs, aligned" in repr(plain)
-    assert plain.identity().tolist() == [1.0, 1.0]
-    fasta = b">a one\nAC\n-G\n>b\nA-TG\n>c\nA\n\n>d\nT\n"
-    both = read_alignments(gzip.compress(fasta))
-    assert both.first == ["ACG", "A"] and both.fields == {"id1": ["a", "c"], "id2": ["b", "d"]} and both.lines == [1, 6]
-    assert len(read_alignments(fasta, all_pairs=True)) == 6 and read_alignments(fasta, all_pairs=True).partners is None
-    assert len(read_alignments(fasta, first=1)) == 1 and both.take([1]).second == ["T"]
-    table = read_alignments(b"family\trow1\trow2\tcore\nf\tA-C\tAGC\t101\n", aligned=True)
-    assert table.core[0].tolist() == [True, True] and table.fields == {"family": ["f"]}
-    assert read_alignments(b"AC\tA\n").partners is None and read_alignments(b"AC\tA-\n", aligned=False).partners is None
+def test_messages_name_the_pair_that_was_given():
+    """Also where pairs of weight zero are left out, and held-out ones apart."""
+    X, y = [("A", "A"), ("ACGT", "ACG"), ("CG", "CGT")], [[0], [0, 1, -1, 2], [1, 0]]
+    with pytest.raises(ValueError, match="pair 2, place 1: its partner 0 is not after"):
+        Aligner().fit(X, y, sample_weight=[0, 1, 1])
+    table = read_alignments(b"A\tA\nACGT\tAC-G\n")
+    with pytest.raises(ValueError, match="<bytes>, line 2: sequences of 4 and 3 places need about"):
+        Aligner(memory=1e-7).fit(table, sample_weight=[0, 1])
+    with pytest.raises(ValueError, match="<bytes>, line 2, first sequence, place 1: the letter 'C'"):
+        Aligner(alphabet="AGT").fit(table, sample_weight=[0, 1])
 
 
-@pytest.mark.data
-def test_real_tables(corpora):
-    core = read_alignments(corpora / "protein_balibase3/pairs.tsv.gz", aligned=True, first=300)
-    assert len(core) == 300 and core.fields["family"][0] == "BB11001" and all(c.any() for c in core.core)
-    assert all(len(p) == len(a) == len(c) for p, a, c in zip(core.partners, core.first, core.core, strict=True))
-    for name in ("protein_homstrad/pairs.tsv.gz", "protein_tmalign/pairs_valid.tsv.gz"):
-        found = read_alignments(corpora / name, aligned=True, first=50)
-        assert len(found) == 50 and found.core is None and (found.lengths > 0).all()
+def test_held_out_pairs_must_be_aligned():
+    X, y = pairs(4)
+    for held in ((X, None), (X, [[-1] * len(first) for first, _ in X])):
+        with pytest.raises(ValueError, match="cannot tell when to stop: no places of the held-out pairs"):
+            Aligner(max_epochs=1).fit(X, y, validation=held)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "there are no pairs in it"),
-        (b"AC\n", "line 1: expected two rows with a tab between. Got 1: 'AC'"),
-        (b"AC\tAC\nACG\tAC\n", "line 2: aligned rows must be as long as each other. Got 3 and 2 columns"),
-        (b"row1\trow2\tcore\nAC\tAC\t1\n", "line 2: core must have 0 or 1 for each of 2 columns. Got '1'"),
-        (b"row1\trow2\tid1\nAC\tAC\n", "line 2: expected 3 cells with tabs between, as in the first line. Got 2"),
-        (b">a\nAC\n>b\nAC\n>c\nA\n", "line 5: the sequence 'c' has no partner"),
-        (b"A\xff\tA\n", "line 1: not valid utf-8"),
-    ],
-)
-def test_files_that_cannot_be_read(text, message):
-    with pytest.raises(ValueError, match=message):
-        read_alignments(text, aligned=True)
-
-
-def test_scores():
-    scores = alignment_scores([[0, 1, -1], [0]], [[0, 2, -1], [-1]])
-    assert scores.recall == 0.25 and scores.precision == 0.5 and scores.pooled_recall == pytest.approx(1 / 3)
-    assert scores.complete == 0.0 and scores.pairs == 3 and scores.alignments == 2 and scores.f1 == pytest.approx(1 / 3)
-    core = alignment_scores([[0, 1, 2]], [[0, 2, -1]], [[True, False, True]])
-    assert core.recall == 0.5 and core.precision == 1.0 and core.pairs == 2
-    assert np.isnan(alignment_scores([], []).recall) and alignment_scores([[-2, 0]], [[1, 0]]).recall == 1.0
-    with pytest.raises(ValueError, match="as many predicted alignments"):
-        alignment_scores([[0]], [])
-    with pytest.raises(ValueError, match="alignment 0: the first sequence has 2 places"):
-        alignment_scores([[0, 1]], [[0]])
-
-
-def test_pictures():
-    text = as_text("HEAGAWGHEE", "PAWHEAE", [-1, -1, 0, -1, 1, 2, -1, 3, 4, 6], ("first", "b"), width=8)
-    assert text.splitlines() == [
-        "first  1 HEAGAWGH 8",
-        "           . || |",
-        "b      1 --P-AW-H 4",
-        "",
-        "first  9 E-E 10",
-        "         | |",
-        "b      5 EAE 7",
-    ]
-    assert as_text("", "", []).splitlines() == ["0  0", "", "0  0"]
+def test_notes_about_the_training_are_kept(aligner, tmp_path):
+    aligner.training_ = {"examples": 14}
+    try:
+        aligner.save(tmp_path / "model")
+    finally:
+        del aligner.training_
+    assert Aligner.load(tmp_path / "model").training_ == {"examples": 14}

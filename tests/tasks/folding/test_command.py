@@ -9,17 +9,16 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.engine.compilation import interpret
-from test_folder import hairpins
+from partwise.tasks.common.model_file import load
+from partwise.tasks.folding.command import COMMAND
+from partwise.tasks.folding.estimator import RnaFolder
+from partwise.tasks.folding.files import read_rna
+from small_rna import as_fasta, hairpins
 
 
 def run(*words):
     with interpret():
         return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def as_fasta(sequences, structures):
-    rows = enumerate(zip(sequences, structures, strict=True))
-    return "".join(f">rna{k}\n{sequence}\n{structure}\n" for k, (sequence, structure) in rows)
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +44,15 @@ def test_evaluate(folder):
     assert found["f1"] == found["sensitivity"] == found["selectivity"] == found["f1_slips"] == 1.0 and found["sequences"] == 3
     shown = run("evaluate", folder / "model", folder / "test.fasta").stdout
     assert "sensitivity" in shown and "100.00 %" in shown
+
+
+def test_defaults_are_those_of_the_class(tmp_path):
+    file = COMMAND.workload(tmp_path)
+    assert run("train", "fold", file, "-o", tmp_path / "model").exit_code == 0
+    with interpret():
+        same = RnaFolder().fit(read_rna(file))
+    found = load(tmp_path / "model", plain=True)
+    assert found.parameters() == same.parameters() and (found.weights_ == same.weights_).all()
 
 
 def test_predict(folder):
@@ -79,7 +87,7 @@ def test_inspect(folder):
             ["train", "fold", "{folder}/train.fasta", "-o", "{folder}/m", "--decode", "mea", "--loss", "hinge"],
             "needs probabilities",
         ),
-        (["predict", "{folder}/model", "{folder}/test.fasta", "--kbest", "2"], "--kbest is for models of sequences"),
+        (["predict", "{folder}/model", "{folder}/test.fasta", "--kbest", "2"], "--kbest is for a model that labels sequences"),
         (["predict", "{folder}/model", "{folder}/test.fasta", "--format", "tree"], "written as fasta, jsonl, svg, png"),
         (["evaluate", "{folder}/model", "{folder}/none.fasta"], "no structure to compare with"),
         (["train", "fold", "{folder}/none.fasta", "-o", "{folder}/m"], "none.fasta, line 2: there is no structure to learn from"),

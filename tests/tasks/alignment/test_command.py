@@ -9,7 +9,12 @@ from typer.testing import CliRunner
 
 from partwise import interpret
 from partwise.cli.app import app
-from test_aligner import as_table, pairs
+from partwise.tasks.alignment import scores
+from partwise.tasks.alignment.command import COMMAND
+from partwise.tasks.alignment.estimator import Aligner
+from partwise.tasks.alignment.files import read_alignments
+from partwise.tasks.common.model_file import load
+from small_alignments import as_table, pairs
 
 
 def run(*words):
@@ -64,6 +69,31 @@ def test_evaluate(folder):
     assert "6 alignments" in shown and "recall" in shown and "31 - 100 %" in shown
 
 
+def test_evaluating_is_one_pass(folder, monkeypatch):
+    calls = []
+    monkeypatch.setattr(Aligner, "predict", lambda self, X, predict=Aligner.predict: calls.append("predict") or predict(self, X))
+    monkeypatch.setattr(scores, "pair_counts", lambda *data, count=scores.pair_counts: calls.append("count") or count(*data))
+    assert run("evaluate", folder / "model", folder / "test.tsv").exit_code == 0
+    assert calls == ["predict", "count"]
+
+
+def test_going_on_from_a_model(folder):
+    words = ["train", "align", folder / "test.tsv", "--start-from", folder / "model", "-o", folder / "more", "--epochs", 1]
+    about = json.loads(run(*words, "--json").stdout)
+    assert about["alphabet"] == "ACGT" and about["epochs"] == 1 and about["C"] == 0.1
+    both = [load(folder / name) for name in ("model", "more")]
+    assert both[0].weights_.size == both[1].weights_.size and (both[0].weights_ != both[1].weights_).any()
+
+
+def test_defaults_are_those_of_the_class(tmp_path):
+    file = COMMAND.workload(tmp_path)
+    assert run("train", "align", file, "-o", tmp_path / "model").exit_code == 0
+    with interpret():
+        same = Aligner().fit(read_alignments(file))
+    found = load(tmp_path / "model", plain=True)
+    assert found.parameters() == same.parameters() and (found.weights_ == same.weights_).all()
+
+
 def test_predict(folder):
     lines = run("predict", folder / "model", folder / "test.tsv").stdout.splitlines()
     assert lines[0] == "id1\tid2\trow1\trow2\tfamily" and len(lines) == 7
@@ -97,10 +127,11 @@ def test_inspect(folder):
         (["train", "align", "{folder}/plain.fasta", "-o", "{folder}/m"], "aligned rows must be as long as each other"),
         (["train", "align", "{folder}/train.tsv", "-o", "{folder}/m", "--loss", "x"], "'loss' parameter"),
         (["train", "align", "{folder}/train.tsv", "-o", "{folder}/m", "--alphabet", "ACG"], "is not in the alphabet 'ACG'"),
+        (["train", "align", "{folder}/train.tsv", "-o", "{folder}/t", "--templates", "{folder}/t"], "is --templates"),
         (["predict", "{folder}/model", "{folder}/train.json"], "expected two rows with a tab between"),
         (
             ["predict", "{folder}/model", "{folder}/test.tsv", "--format", "svg"],
-            "its answers are written as columns, fasta, jsonl, text",
+            "the answers of this model are written as columns, fasta, jsonl, text",
         ),
         (["evaluate", "{folder}/model", "{folder}/plain.fasta"], "no alignment to compare with"),
     ],

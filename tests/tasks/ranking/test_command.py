@@ -10,20 +10,18 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.engine.compilation import interpret
-from test_ranker import documents, fitted
+from partwise.tasks.common.model_file import load
+from partwise.tasks.ranking import files, scores
+from partwise.tasks.ranking.command import COMMAND
+from partwise.tasks.ranking.estimator import Ranker
+from partwise.tasks.ranking.files import read_letor
+from partwise.tasks.ranking.scores import members_of
+from small_queries import as_letor, documents, fitted
 
 
 def run(*words):
     with interpret():
         return CliRunner().invoke(app, [str(word) for word in words])
-
-
-def as_letor(X, y, groups, last=3):
-    lines = zip(X.tolist(), y, groups, strict=True)
-    return "".join(
-        f"{label} qid:{q} {' '.join(f'{f}:{v}' for f, v in enumerate(x[:last], 1))} #doc {i}\n"
-        for i, (x, label, q) in enumerate(lines)
-    )
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +53,35 @@ def test_evaluate(folder):
     (folder / "none.txt").write_text(as_letor(*documents(3, seed=1)) + "0 qid:none 1:1 2:1 3:1\n1 qid:one 1:1 2:1 3:1\n")
     shown = run("evaluate", folder / "model", folder / "none.txt").stdout
     assert "NDCG@10" in shown and "1 queries have nothing relevant" in shown
+
+
+def test_evaluating_is_one_pass(folder, monkeypatch):
+    calls = []
+    monkeypatch.setattr(Ranker, "predict", lambda self, X, predict=Ranker.predict: calls.append("predict") or predict(self, X))
+    for module in (files, scores):
+        monkeypatch.setattr(module, "members_of", lambda names: calls.append("queries") or members_of(names))
+    assert run("evaluate", folder / "model", folder / "test.txt").exit_code == 0
+    assert calls == ["queries", "predict"]
+
+
+def test_going_on_from_a_model(folder):
+    """Features are read and scaled as those of the model were."""
+    (folder / "two.txt").write_text(as_letor(*documents(4, seed=3), last=2))
+    for raw in (["--raw"], []):
+        assert run("train", "rank", folder / "train.txt", "-o", folder / "begun", "--epochs", 2, *raw).exit_code == 0
+        words = ["train", "rank", folder / "two.txt", "--start-from", folder / "begun", "-o", folder / "more", "--epochs", 2]
+        about = json.loads(run(*words, "--json").stdout)
+        assert about["features"] == 3 and about["raw"] is bool(raw)
+
+
+def test_defaults_are_those_of_the_class(tmp_path):
+    file = COMMAND.workload(tmp_path)
+    for objective in ("ndcg", "pairwise"):
+        assert run("train", "rank", file, "--objective", objective, "-o", tmp_path / "model").exit_code == 0
+        with interpret():
+            same = Ranker(objective=objective).fit(read_letor(file))
+        found = load(tmp_path / "model", plain=True)
+        assert found.parameters() == same.parameters() and (found.weights_ == same.weights_).all()
 
 
 def test_predict(folder):
@@ -95,7 +122,7 @@ def test_inspect(folder):
             "nothing is relevant in the 1",
         ),
         (["train", "rank", "{folder}/zero.txt", "-o", "{folder}/m"], "all documents are equally relevant"),
-        (["predict", "{folder}/model", "{folder}/test.txt", "--kbest", "2"], "--kbest is for models of sequences"),
+        (["predict", "{folder}/model", "{folder}/test.txt", "--kbest", "2"], "--kbest is for a model that labels sequences"),
         (["predict", "{folder}/model", "{folder}/wide.txt"], "there are 9 features, but the model was trained with 3"),
         (["predict", "{folder}/model", "{folder}/test.txt", "--format", "iob"], "are written as tsv, scores, jsonl"),
     ],

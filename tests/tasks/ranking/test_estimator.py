@@ -1,8 +1,6 @@
-"""`Ranker`: training, answers, queries as scikit-learn and XGBoost users give them, bad input; and LETOR files."""
+"""`Ranker`: training, answers, queries as scikit-learn and XGBoost users give them, bad input."""
 
 from __future__ import annotations
-
-import gzip
 
 import numpy as np
 import pytest
@@ -15,40 +13,21 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from partwise import Ranker, load
-from partwise.datasets import RankingSet, load_ohsumed, read_letor
+from partwise.datasets import RankingSet
 from partwise.engine.compilation import interpret
 from partwise.metrics import ndcg
 from partwise.structures import PartialRankingProblem, RankingProblem
-from partwise.structures.ranking.pairs import pairs_of
+from partwise.structures.ranking.problem import pairs_of
+from partwise.tasks.ranking import data
 from partwise.tasks.ranking.data import read_documents
-
-TEXT = b"""\
-# a comment
-2 qid:a 1:4 3:1 #docid = 1
-
-0 qid:b 1:8 2:0.5
-0 qid:a 1:2 3:3  # docid = 2
-1 qid:b 1:9 2:0.5
-"""
+from partwise.tasks.ranking.scores import members_of
+from small_queries import documents, fitted
 
 
 @pytest.fixture(autouse=True)
 def interpreted():
     with interpret():
         yield
-
-
-def documents(queries=6, n=5, seed=0):
-    """Two features of three decide which is the best of a query and which are the next two; queries are not neighbours."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(queries * n, 3))
-    place = np.argsort(np.argsort(-(X @ [1.0, -1.0, 0.0]).reshape(n, queries), axis=0), axis=0).reshape(-1)
-    return X, np.where(place == 0, 2, np.where(place < 3, 1, 0)), np.tile(np.arange(queries), n)
-
-
-def fitted(**parameters):
-    X, y, groups = documents()
-    return Ranker(max_epochs=20, random_state=0, **({"C": 3.0} | parameters)).fit(X, y, groups=groups)
 
 
 @pytest.mark.parametrize("objective", ["ndcg", "pairwise"])
@@ -317,53 +296,18 @@ def test_useless_input():
         assert not Ranker(max_epochs=2).fit(np.zeros((33, 2)), y, groups).weights_.any()
 
 
-# -- files ------------------------------------------------------------------------------------------------------------------
+def test_the_loss_depends_on_what_is_ranked():
+    assert fitted().result_.loss.name == "ramp_do" and fitted(objective="pairwise").result_.loss.name == "hinge"
+    assert fitted(objective="pairwise", loss="ramp_do").result_.loss.name == "ramp_do"
+    with pytest.raises(ValueError, match="loss 'hinge', which fits scores, not probabilities"):
+        fitted(objective="pairwise").predict_marginals(documents()[0])
 
 
-def test_reading_letor(tmp_path):
-    found = read_letor(TEXT, normalize=False)
-    np.testing.assert_array_equal(found.X, [[4, 0, 1], [8, 0.5, 0], [2, 0, 3], [9, 0.5, 0]])
-    assert found.relevance.tolist() == [2, 0, 0, 1] and found.qid.tolist() == list("abab") and found.notes[2] == "docid = 2"
-    assert [own.tolist() for own in found.queries] == [[0, 2], [1, 3]] and found.place(2) == "<bytes>, line 5"
-    scaled = read_letor(TEXT)
-    np.testing.assert_array_equal(scaled.X, [[1, 0, 0], [0, 0, 0], [0, 0, 1], [1, 0, 0]])  # constant within its query: zero
-    (tmp_path / "x.gz").write_bytes(gzip.compress(TEXT))
-    np.testing.assert_array_equal(read_letor(tmp_path / "x.gz", n_features=4).X[:, :3], scaled.X)
-    assert "4 documents of 2 queries" in repr(found) and len(found.take([0, 2])) == 2
-
-
-def test_sparse_files_stay_sparse():
-    found = read_letor(b"1 qid:1 1:2 90:4\n0 qid:1 90:-8\n1 qid:2 1:3\n", normalize=False)
-    assert scipy.sparse.issparse(found.X) and found.X.shape == (3, 90)
-    scaled = found.normalized().X.toarray()
-    assert scaled[0, 0] == 1.0 and scaled[0, 89] == 0.5 and scaled[1, 89] == -1.0 and scaled[2, 0] == 1.0
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "no documents"),
-        (b"1 1:2\n", "line 1: expected 'qid:' and a query after the relevance, got '1:2'"),
-        (b"1\n", "line 1: expected 'qid:' and a query after the relevance, got 'nothing'"),
-        (b"0 qid:1 1:2\nx qid:1 1:2\n", "line 2: expected a relevance"),
-        (b"0 qid:1 1:2\n0 qid:1 2\n", "line 2: expected a relevance"),
-        (b"-1 qid:1 1:2\n", "line 1: relevance must be a finite number >= 0, got -1"),
-        (b"1 qid:1 1:2 3:nan\n", "line 1: feature 3 is not a finite number"),
-        (b"1 qid:1 0:2\n", "line 1: features are numbered from 1, got 0"),
-        (b"1 qid:1 2:2 2:3\n", "line 1: a feature comes twice"),
-        (b"1 qid:1 5:2\n", "line 1: feature 5, but there are only 4"),
-        (b"1 qid:1 99999999999999999999:2\n", "line 1: feature 99999999999999999999 is beyond the last one"),
-    ],
-)
-def test_bad_files(text, message):
-    with pytest.raises(ValueError, match=message):
-        read_letor(text, n_features=4)
-
-
-def test_ohsumed(corpora):
-    with pytest.raises(ValueError, match="fold must be"):
-        load_ohsumed(6)
-    train, valid, test = load_ohsumed(1)
-    assert [len(part.queries) for part in (train, valid, test)] == [63, 21, 22] and train.X.shape == (9219, 25)
-    assert [len(part.queries) for part in load_ohsumed(2)] == [64 - 1, 22, 21]
-    assert train.X.min() == 0.0 and train.X.max() == 1.0
+def test_queries_are_told_apart_once(monkeypatch):
+    """Their names are sorted for that, and sorting strings takes longer than an epoch."""
+    X, y, groups = documents()
+    calls = []
+    monkeypatch.setattr(data, "members_of", lambda names: calls.append(names.dtype.kind) or members_of(names))
+    names = groups.astype(str)
+    Ranker(max_epochs=4, random_state=0).fit(X, y, names, validation=(X, y, names))
+    assert calls.count("U") == 2  # of the training and of the held-out documents
