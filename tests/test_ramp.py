@@ -271,6 +271,23 @@ def test_every_round_is_solved_to_its_tolerance_and_the_last_to_that_of_the_run(
     assert result.rounds[-1].gap <= 1e-4 * result.rounds[-1].primal
 
 
+@pytest.mark.parametrize("name", ["pegasos", "sgd", "dca", "mira"])
+def test_nothing_is_claimed_without_a_certificate(name):
+    """Rounds that change nothing end the run, but that is no proof: the result says what is known."""
+    solver, loss = INSIDE[name]
+    problem, told = PROBLEMS["multiclass"], set()
+    for C, tol in ((0.01, 1e-3), (0.03, 1e-2), (0.3, 1e-2)):
+        result = solve(problem, loss, solver, C=C, tol=tol, max_epochs=3000)
+        assert not result.converged and result.status == "stalled" and result.n_epochs < 3000
+        before, last = result.rounds[-2:]
+        assert before.objective - last.objective <= tol * abs(last.objective)
+        words = f"last 2 rounds lowered the objective by less than {tol:g} of it each" if last.changed else "no target changed"
+        assert words in result.message and result.message.endswith("; the inner solver has no certificate")
+        assert result.primal == last.objective
+        told.add(last.changed > 0)
+    assert False in told or name != "pegasos"  # some rounds do change nothing
+
+
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("loss", [Ramp(1, 1), Ramp(1, 0)], ids=lambda loss: loss.name)
 def test_convergence_leaves_a_stationary_point(kind, loss):
