@@ -71,6 +71,7 @@ class Loss:
     beta: float
     gamma: float
     uses_target = True  #: whether it compares with one output, the target: then CCCP can choose it
+    takes_sets = True  #: whether the truth may be a set of outputs: partial labels, hidden states
     found_by: tuple[str, ...] = ()  #: solvers that need none of `needs`, because they search outputs instead of listing them
 
     @property
@@ -360,6 +361,8 @@ class RescaledRamp(Rescaled):
     refused.
     """
 
+    takes_sets = False
+
     @property
     def is_convex(self) -> bool:
         return False
@@ -408,6 +411,7 @@ class Summed(Loss):
 
     gamma: float = 1.0
     beta = math.inf
+    takes_sets = False
     found_by = ("sdcd", "lse_cutting_plane")
 
     def __post_init__(self):

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
-from partwise.losses import Family, Loss, get_loss
+from partwise.losses import LOSSES, Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
 from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
 from partwise.solvers.base import Task, run, size_of
@@ -137,6 +137,12 @@ class Structured:
             raise ValueError(
                 f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
                 "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
+            )
+        if self.hidden > 1 and not loss.takes_sets:
+            able = ", ".join(repr(name) for name, other in LOSSES.items() if other.takes_sets)
+            raise ValueError(
+                f"The loss {loss.name!r} needs one true output per example, but with hidden={self.hidden} that is a set: all "
+                f"states of the true labels. Losses that go with hidden states: {able}. Or set hidden=1."
             )
         if self.solver != "auto":
             solver = get_solver(self.solver, None, loss)
