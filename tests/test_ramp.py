@@ -9,7 +9,7 @@ import pytest
 from partwise import Classifier, kernels, load
 from partwise.losses import LOSSES, Family, Ramp, SoftRamp, get_loss
 from partwise.objective import losses_at, objective
-from partwise.solvers import CCCP, make_task, sdm, solve
+from partwise.solvers import CCCP, can_minimise, make_task, sdm, solve
 from partwise.solvers.active import weights_of
 from partwise.solvers.base import run
 from partwise.solvers.bcfw import BCFW
@@ -286,6 +286,36 @@ def test_nothing_is_claimed_without_a_certificate(name):
         assert result.primal == last.objective
         told.add(last.changed > 0)
     assert False in told or name != "pegasos"  # some rounds do change nothing
+
+
+@pytest.mark.parametrize("loss", [SoftRamp(1, 1), SoftRamp(3.0, 0.5)], ids=lambda loss: loss.name)
+def test_solvers_of_the_soft_ramp_end_below_zero_weights(loss):
+    """On labels drawn at random, where hardly anything can be learnt: w = 0 is nearly the best there is."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(10, 40)), int(rng.integers(2, 5))
+        problem = multiclass_problem(rng.normal(size=(n, 3)), rng.integers(0, k, n), k)
+        for C in (0.1, 1.0, 10.0):
+            for name in can_minimise(loss):
+                result = solve(problem, loss, name, C=C, seed=seed)
+                assert result.primal <= value_of(problem, loss, C, np.zeros_like(result.w)) * (1 + 1e-9), (name, C, seed)
+
+
+def test_dca_refuses_what_has_no_target():
+    problem = PROBLEMS["multiclass"]
+    message = r"Solver 'dca' minimises losses with a target.* not the loss 'soft_ramp'.* Solvers that can: sgd, pegasos, lbfgs"
+    with pytest.raises(ValueError, match=message):
+        solve(problem, "soft_ramp", "dca")
+    with pytest.raises(ValueError, match=message):
+        Classifier("soft_ramp", solver="dca").fit([[0.0], [1.0]], [0, 1])
+    message = (
+        "partial_fit goes on by 'dca', which cannot minimise the loss 'soft_ramp'. Use fit, or solver='sgd' or solver='pegasos'"
+    )
+    for solver in ("auto", "lbfgs"):
+        with pytest.raises(ValueError, match=message):
+            Classifier("soft_ramp", solver=solver).partial_fit([[0.0], [1.0]], [0, 1])
+    Classifier("soft_ramp", solver="pegasos").partial_fit([[0.0], [1.0]], [0, 1])
+    assert solve(problem, "ramp", "dca").solver == CCCP(DCA())  # whose rounds are convex
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

@@ -243,8 +243,8 @@ class SoftRamp(Loss):
 
     Notes
     -----
-    No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos, DCA) minimise it as it is. Two calls of
-    ``expected`` per example.
+    No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos) and NRBM minimise it as it is; those that
+    step towards a target (DCA) cannot. Two calls of ``expected`` per example.
     """
 
     beta: float = 1.0

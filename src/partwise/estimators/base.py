@@ -233,7 +233,10 @@ class Structured:
         self._refuse_l1("partial_fit")
         solver = get_solver("dca" if self.solver == "auto" else self.solver)
         if not isinstance(solver, OnlineSolver):
-            solver = get_solver("dca")  # takes every loss, and what a batch solver found is a good place to go on from
+            solver = get_solver("dca")  # what a batch solver found is a good place to go on from
+        if solver.name == "dca" and not solver.accepts(loss):
+            able = " or ".join(f"solver={name!r}" for name in can_minimise(loss) if issubclass(SOLVERS[name], OnlineSolver))
+            raise ValueError(f"partial_fit goes on by 'dca', which cannot minimise the loss {loss.name!r}. Use fit, or {able}.")
         solver = with_average(solver, self.average)
         stream = getattr(self, "_stream", None)
         if stream is None:
