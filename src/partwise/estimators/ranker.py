@@ -45,6 +45,8 @@ class Ranker(QueryRanker, BaseEstimator):
     weights_ : array (features,)
     n_features_in_, n_queries_ : int
         Queries: those that were learnt from. In others all documents are equally relevant.
+    several_queries_ : bool
+        Whether more than one query was given to `fit`: then `score` has to be told the queries, too.
     result_, solver_, temperature_
         As in `Classifier`.
 
