@@ -62,6 +62,7 @@ import numpy as np
 from partwise import kernels
 from partwise.loss_kernels import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
 from partwise.rescaled_kernels import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
+from partwise.spelling import Spelling
 from partwise.summed_kernels import SummedMaximum
 
 
@@ -76,12 +77,11 @@ class Loss:
 
     @property
     def name(self) -> str:
-        """The name it is known by, or its parameters."""
+        """The name it is known by, or the spelling of its parameters: `get_loss` makes the same loss of either."""
         for name, loss in LOSSES.items():
             if loss == self:
                 return name
-        numbers = ", ".join(f"{value:g}" for value in vars(self).values())
-        return f"{type(self).__name__.lower()}({numbers})"
+        return SPELLING.spell(self)
 
     @property
     def is_smooth(self) -> bool:
@@ -148,7 +148,7 @@ class Family(Loss):
     Examples
     --------
     >>> Family(1, 0).name, Family(float("inf"), 1).name, Family(3, 1).name
-    ('crf', 'hinge', 'family(3, 1)')
+    ('crf', 'hinge', 'family(beta=3, gamma=1)')
     """
 
     beta: float
@@ -192,7 +192,7 @@ class Ramp(Loss):
     Examples
     --------
     >>> Ramp(1, 1).name, Ramp(1, 0).name, Ramp(1, 0.5).name, Ramp(1, 1).convex.name
-    ('ramp', 'ramp_do', 'ramp(1, 0.5, inf)', 'hinge')
+    ('ramp', 'ramp_do', 'ramp(b=0.5)', 'hinge')
     """
 
     a: float = 1.0
@@ -451,7 +451,7 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-#: the records, by the names they have in model files
+#: the records, by the names they have in texts and in model files
 LOSS_KINDS: dict[str, type[Loss]] = {
     "family": Family,
     "ramp": Ramp,
@@ -460,16 +460,15 @@ LOSS_KINDS: dict[str, type[Loss]] = {
     "rescaled_ramp": RescaledRamp,
     "summed": Summed,
 }
+SPELLING = Spelling("loss", LOSS_KINDS, LOSSES, "ramp(a=1, b=0)")
 
 
 def get_loss(loss: str | Loss) -> Loss:
-    """The loss of that name, or `loss` itself if it is one already."""
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]
-    choices = ", ".join(repr(name) for name in LOSSES)
-    raise ValueError(
-        f"The 'loss' parameter must be one of {choices}, or a loss such as Family(beta, gamma), Ramp(a, b) or Rescaled(power). "
-        f"Got {loss!r} instead."
-    )
+    """The loss of that name or spelling (see `partwise.spelling`), or `loss` itself if it is one already.
+
+    Examples
+    --------
+    >>> get_loss("crf"), get_loss("family(beta=1, gamma=3)"), get_loss("ramp(b=0)").name
+    (Family(beta=1.0, gamma=0.0), Family(beta=1, gamma=3), 'ramp_do')
+    """
+    return loss if isinstance(loss, Loss) else SPELLING.read(loss)

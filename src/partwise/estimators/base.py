@@ -23,7 +23,18 @@ import numpy as np
 from partwise import kernels
 from partwise.losses import LOSSES, Family, Loss, get_loss
 from partwise.objective import losses_at, n_threads
-from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
+from partwise.solvers import (
+    SOLVERS,
+    SPELLING,
+    Record,
+    Solver,
+    SolveResult,
+    can_minimise,
+    check,
+    get_solver,
+    make_task,
+    with_average,
+)
 from partwise.solvers.base import Task, run, size_of
 from partwise.solvers.cccp import first_guess
 from partwise.solvers.checkpoint import Checkpoint
@@ -197,7 +208,7 @@ class Structured:
         solver = get_solver(self.solver, problem, loss, self.l1_ratio)
         self._check_average(solver)
         solver = with_average(solver, self.average)
-        self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
+        self._say(f"solver {SPELLING.spell(solver)!r}, loss {loss.name!r}, {task.n} examples")
         if start is None and self.hidden > 1:
             start = self._start(task)
             if solver.takes == "differences":  # completions by random weights are bad ones to solve a whole convex problem for
