@@ -138,7 +138,7 @@ def test_the_loss_is_the_sum_of_all_violations(name):
 
 def test_the_loss_knows_itself():
     loss = get_loss("summed")
-    assert loss == Summed() and loss.name == "summed" and Summed(10).name == "summed(10)" and LOSSES["summed"] is loss
+    assert loss == Summed() and loss.name == "summed" and Summed(10).name == "summed(gamma=10)" and LOSSES["summed"] is loss
     assert loss.is_convex and not loss.is_smooth and loss.uses_cost
     with pytest.raises(ValueError, match="'gamma' parameter of Summed must be a float in"):
         Summed(-1)

@@ -9,7 +9,7 @@ import pytest
 from partwise import Classifier, kernels, load
 from partwise.losses.records import LOSSES, Family, Ramp, SoftRamp, get_loss
 from partwise.objective import losses_at, objective
-from partwise.solvers import CCCP, make_task, sdm, solve
+from partwise.solvers import CCCP, can_minimise, make_task, sdm, solve
 from partwise.solvers.active import weights_of
 from partwise.solvers.base import run
 from partwise.solvers.bcfw import BCFW
@@ -269,6 +269,53 @@ def test_every_round_is_solved_to_its_tolerance_and_the_last_to_that_of_the_run(
         assert r.gap <= r.tolerance * r.primal or r.epochs - begun >= 50
         begun = r.epochs
     assert result.rounds[-1].gap <= 1e-4 * result.rounds[-1].primal
+
+
+@pytest.mark.parametrize("name", ["pegasos", "sgd", "dca", "mira"])
+def test_nothing_is_claimed_without_a_certificate(name):
+    """Rounds that change nothing end the run, but that is no proof: the result says what is known."""
+    solver, loss = INSIDE[name]
+    problem, told = PROBLEMS["multiclass"], set()
+    for C, tol in ((0.01, 1e-3), (0.03, 1e-2), (0.3, 1e-2)):
+        result = solve(problem, loss, solver, C=C, tol=tol, max_epochs=3000)
+        assert not result.converged and result.status == "stalled" and result.n_epochs < 3000
+        before, last = result.rounds[-2:]
+        assert before.objective - last.objective <= tol * abs(last.objective)
+        words = f"last 2 rounds lowered the objective by less than {tol:g} of it each" if last.changed else "no target changed"
+        assert words in result.message and result.message.endswith("; the inner solver has no certificate")
+        assert result.primal == last.objective
+        told.add(last.changed > 0)
+    assert False in told or name != "pegasos"  # some rounds do change nothing
+
+
+@pytest.mark.parametrize("loss", [SoftRamp(1, 1), SoftRamp(3.0, 0.5)], ids=lambda loss: loss.name)
+def test_solvers_of_the_soft_ramp_end_below_zero_weights(loss):
+    """On labels drawn at random, where hardly anything can be learnt: w = 0 is nearly the best there is."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        n, k = int(rng.integers(10, 40)), int(rng.integers(2, 5))
+        problem = multiclass_problem(rng.normal(size=(n, 3)), rng.integers(0, k, n), k)
+        for C in (0.1, 1.0, 10.0):
+            for name in can_minimise(loss):
+                result = solve(problem, loss, name, C=C, seed=seed)
+                assert result.primal <= value_of(problem, loss, C, np.zeros_like(result.w)) * (1 + 1e-9), (name, C, seed)
+
+
+def test_dca_refuses_what_has_no_target():
+    problem = PROBLEMS["multiclass"]
+    message = r"Solver 'dca' minimises losses with a target.* not the loss 'soft_ramp'.* Solvers that can: sgd, pegasos, lbfgs"
+    with pytest.raises(ValueError, match=message):
+        solve(problem, "soft_ramp", "dca")
+    with pytest.raises(ValueError, match=message):
+        Classifier("soft_ramp", solver="dca").fit([[0.0], [1.0]], [0, 1])
+    message = (
+        "partial_fit goes on by 'dca', which cannot minimise the loss 'soft_ramp'. Use fit, or solver='sgd' or solver='pegasos'"
+    )
+    for solver in ("auto", "lbfgs"):
+        with pytest.raises(ValueError, match=message):
+            Classifier("soft_ramp", solver=solver).partial_fit([[0.0], [1.0]], [0, 1])
+    Classifier("soft_ramp", solver="pegasos").partial_fit([[0.0], [1.0]], [0, 1])
+    assert solve(problem, "ramp", "dca").solver == CCCP(DCA())  # whose rounds are convex
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)

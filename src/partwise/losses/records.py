@@ -60,6 +60,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.spelling import Spelling
 from partwise.engine.threads import in_threads
 from partwise.losses.in_loops import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
 from partwise.losses.rescaled import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
@@ -72,16 +73,16 @@ class Loss:
     beta: float
     gamma: float
     uses_target = True  #: whether it compares with one output, the target: then CCCP can choose it
+    takes_sets = True  #: whether the truth may be a set of outputs: partial labels, hidden states
     found_by: tuple[str, ...] = ()  #: solvers that need none of `needs`, because they search outputs instead of listing them
 
     @property
     def name(self) -> str:
-        """The name it is known by, or its parameters."""
+        """The name it is known by, or the spelling of its parameters: `get_loss` makes the same loss of either."""
         for name, loss in LOSSES.items():
             if loss == self:
                 return name
-        numbers = ", ".join(f"{value:g}" for value in vars(self).values())
-        return f"{type(self).__name__.lower()}({numbers})"
+        return SPELLING.spell(self)
 
     @property
     def is_smooth(self) -> bool:
@@ -148,7 +149,7 @@ class Family(Loss):
     Examples
     --------
     >>> Family(1, 0).name, Family(float("inf"), 1).name, Family(3, 1).name
-    ('crf', 'hinge', 'family(3, 1)')
+    ('crf', 'hinge', 'family(beta=3, gamma=1)')
     """
 
     beta: float
@@ -192,7 +193,7 @@ class Ramp(Loss):
     Examples
     --------
     >>> Ramp(1, 1).name, Ramp(1, 0).name, Ramp(1, 0.5).name, Ramp(1, 1).convex.name
-    ('ramp', 'ramp_do', 'ramp(1, 0.5, inf)', 'hinge')
+    ('ramp', 'ramp_do', 'ramp(b=0.5)', 'hinge')
     """
 
     a: float = 1.0
@@ -243,8 +244,8 @@ class SoftRamp(Loss):
 
     Notes
     -----
-    No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos, DCA) minimise it as it is. Two calls of
-    ``expected`` per example.
+    No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos) and NRBM minimise it as it is; those that
+    step towards a target (DCA) cannot. Two calls of ``expected`` per example.
     """
 
     beta: float = 1.0
@@ -360,6 +361,8 @@ class RescaledRamp(Rescaled):
     refused.
     """
 
+    takes_sets = False
+
     @property
     def is_convex(self) -> bool:
         return False
@@ -408,6 +411,7 @@ class Summed(Loss):
 
     gamma: float = 1.0
     beta = math.inf
+    takes_sets = False
     found_by = ("sdcd", "lse_cutting_plane")
 
     def __post_init__(self):
@@ -447,7 +451,7 @@ LOSSES: dict[str, Loss] = {
 }
 
 
-#: the records, by the names they have in model files
+#: the records, by the names they have in texts and in model files
 LOSS_KINDS: dict[str, type[Loss]] = {
     "family": Family,
     "ramp": Ramp,
@@ -456,16 +460,15 @@ LOSS_KINDS: dict[str, type[Loss]] = {
     "rescaled_ramp": RescaledRamp,
     "summed": Summed,
 }
+SPELLING = Spelling("loss", LOSS_KINDS, LOSSES, "ramp(a=1, b=0)")
 
 
 def get_loss(loss: str | Loss) -> Loss:
-    """The loss of that name, or `loss` itself if it is one already."""
-    if isinstance(loss, Loss):
-        return loss
-    if isinstance(loss, str) and loss in LOSSES:
-        return LOSSES[loss]
-    choices = ", ".join(repr(name) for name in LOSSES)
-    raise ValueError(
-        f"The 'loss' parameter must be one of {choices}, or a loss such as Family(beta, gamma), Ramp(a, b) or Rescaled(power). "
-        f"Got {loss!r} instead."
-    )
+    """The loss of that name or spelling (see `partwise.engine.spelling`), or `loss` itself if it is one already.
+
+    Examples
+    --------
+    >>> get_loss("crf"), get_loss("family(beta=1, gamma=3)"), get_loss("ramp(b=0)").name
+    (Family(beta=1.0, gamma=0.0), Family(beta=1, gamma=3), 'ramp_do')
+    """
+    return loss if isinstance(loss, Loss) else SPELLING.read(loss)

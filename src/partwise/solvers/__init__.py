@@ -33,6 +33,7 @@ from partwise.solvers.result import Record, SolveResult
 from partwise.solvers.sdcd import SDCD
 from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
+from partwise.engine.spelling import Spelling
 
 __all__ = [
     "CCCP",
@@ -76,11 +77,13 @@ SOLVERS: dict[str, type[Solver]] = {
     )
 }
 
+SPELLING = Spelling("solver", {**SOLVERS, "cccp": CCCP}, example="pegasos(project=False)", others=("auto",))
+
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
 
 def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None, l1_ratio: float = 0.0) -> Solver:
-    """The solver of that name with default parameters, or `solver` itself if it is one already; "auto" picks one.
+    """The solver of that name or spelling (see `partwise.engine.spelling`), or `solver` itself if it is one already; "auto" picks one.
 
     Where the loss or the problem is not convex, a solver that needs it to be comes inside CCCP.
     """
@@ -88,10 +91,7 @@ def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = No
         return for_differences(solver, problem, loss)
     if isinstance(solver, str) and solver == "auto" and loss is not None:
         return for_differences(choose(problem, loss, l1_ratio), problem, loss)
-    if isinstance(solver, str) and solver in SOLVERS:
-        return for_differences(SOLVERS[solver](), problem, loss)
-    choices = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-    raise ValueError(f"The 'solver' parameter must be one of {choices}, or a Solver object. Got {solver!r} instead.")
+    return for_differences(SPELLING.read(solver), problem, loss)
 
 
 def for_differences(solver: Solver, problem: Any, loss: Loss | None) -> Solver:
@@ -191,10 +191,10 @@ def solve(
     loss : str or loss object
         ``"perceptron" "hinge" "crf" "softmax_margin" "slack" "summed" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or
         ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``Rescaled(power)``, ``RescaledRamp(power)``,
-        ``Summed(gamma)``.
+        ``Summed(gamma)``; these may be spelled as text, too: ``"family(beta=1, gamma=3)"``.
     solver : str or solver object
-        A name from `SOLVERS`, an object with parameters, or ``"auto"``. Where the problem is not convex (ramp losses; partial
-        labels, for dual methods), it solves the convex problems of `CCCP`.
+        A name from `SOLVERS`, one with parameters (``"pegasos(project=False)"`` or ``Pegasos(project=False)``), or ``"auto"``.
+        Where the problem is not convex (ramp losses; partial labels, for dual methods), it solves the convex problems of `CCCP`.
     C : float
         Weight of the losses against the regulariser.
     l1_ratio : float in [0, 1]

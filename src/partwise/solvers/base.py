@@ -81,7 +81,7 @@ class Progress(NamedTuple):
     primal : float
         P(w) as far as the epoch itself can tell; the loss stands in for it where it cannot.
     stuck : bool
-        Whether further epochs would change nothing, because rounding errors are all that is left.
+        Whether further epochs would change nothing, as far as the solver can tell: `Solver.why_stuck` says why.
     """
 
     loss: float
@@ -155,6 +155,10 @@ class Solver:
     def verdict(self, state: Any, value: Value, tol: float) -> str:
         """Why `value`, just computed by `bounds`, is good enough, in words; empty if it is not, or if nobody knows."""
         return verdict(value, tol)
+
+    def why_stuck(self, task: Task, state: Any) -> str:
+        """Why further epochs would change nothing, in words, where `epoch` says so without reaching the tolerance."""
+        return "rounding errors are all that is left to remove"
 
     def rehearse(self, task: Task) -> None:
         """Run all of it on a few examples, so that what is timed afterwards finds compiled code."""
@@ -317,7 +321,7 @@ def run(
                 status, message = "converged", "no example had a loss in the last epoch"
                 break
             if progress.stuck:
-                status, message = "stalled", f"after {state.epochs} epochs rounding errors are all that is left to remove"
+                status, message = "stalled", f"after {state.epochs} epochs {solver.why_stuck(task, state)}"
                 break
             if any(asked):
                 status, message = "callback", "a callback asked to stop"

@@ -23,7 +23,8 @@ A warm start is exact in the dual: multipliers stay feasible, only w follows, w 
 inside this is Algorithm 1 of Mancev (2015), whose line 10 subtracts the old v again in each round; w must be u - v.
 
 Rounds end early at first: a relative duality gap of `FIRST`, then a third of that each, down to the tolerance of the run. Solvers
-without a certificate get a number of epochs.
+without a certificate get a number of epochs, and nobody knows how far they are from the optimum of their round: when `PATIENCE`
+rounds have lowered J by less than the tolerance the run ends, but it does not claim to have converged.
 
 Cost of a round: that of the solver inside, and a pass of two oracle calls per example (one for partial labels) for J and the new
 targets. Memory: that of the solver inside, the targets, and the best w.
@@ -63,7 +64,7 @@ FIRST = 0.1  # relative gap at which the first round ends: a loss known by heart
 TIGHTER = 1.0 / 3.0  # of the tolerance, from round to round
 LONGEST = 50  # epochs of a round of a solver with a certificate, whatever its gap
 SHORT = 2  # epochs of a round of a solver without one: long first rounds learn wrong labels by heart
-PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate is done
+PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate gives up
 
 
 @entry
@@ -219,9 +220,9 @@ class CCCP(Solver):
         if over:
             self.finish_round(task, state, problem, value or self.solver.bounds(problem, state.inside))
         state.oracle_calls = state.inside.oracle_calls + state.looks
-        if state.done:
-            return Progress(progress.loss, 0.0, progress.primal)
-        return Progress(progress.loss, max(progress.estimate, scale) if self.certified else math.inf, progress.primal)
+        if not self.certified:
+            return Progress(progress.loss, math.inf, progress.primal, stuck=state.done)
+        return Progress(progress.loss, 0.0 if state.done else max(progress.estimate, scale), progress.primal)
 
     def finish_round(self, task: Task, state: CCCPState, problem: Task, value: Value) -> None:
         """Take the weights if J is lower, and choose the next targets."""
@@ -264,12 +265,19 @@ class CCCP(Solver):
         return Value(state.objective, math.nan, np.zeros(0))
 
     def verdict(self, state: CCCPState, value: Value, tol: float) -> str:
-        if not state.done or not state.at_best:
+        if not self.certified or not state.done or not state.at_best:
             return ""
         last, which = self.rounds(state)[-1], f"round {len(state.record)}"
         fall = f"{which} lowered the objective by less than {tol:g} of it"
         words = fall if last.changed else f"no target changes after {which}"
-        return words + (f", relative duality gap {last.gap / max(last.primal, 1e-300):.2g}" if self.certified else "")
+        return f"{words}, relative duality gap {last.gap / max(last.primal, 1e-300):.2g}"
+
+    def why_stuck(self, task: Task, state: CCCPState) -> str:
+        if self.rounds(state)[-1].changed:
+            words = f"the last {PATIENCE} rounds lowered the objective by less than {task.tol:g} of it each"
+        else:
+            words = "no target changed in the last round"
+        return f"{words}; the inner solver has no certificate"
 
     def rounds(self, state: CCCPState) -> list[Round]:
         return [Round(int(e), j, int(c), int(r), p, d, t) for e, j, c, r, p, d, t in state.record.tolist()]

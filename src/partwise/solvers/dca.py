@@ -13,6 +13,10 @@ For beta = inf, gamma = 1 this is 1-best MIRA step for step; for beta = 1, gamma
 online method: excellent after a few epochs, but it never takes back what an example once added, so its limit is not exactly
 the optimum of (P); for that, use SDM or L-BFGS.
 
+The step is that of a convex loss which can become zero. Ramp losses have one in each round of CCCP, whose targets hold still. The
+soft ramp has no target and never becomes zero: every visit would add C_i dL_i and nothing would take it back, until the objective
+is above that of w = 0. It is refused.
+
 Cost of an epoch: one oracle call per example and O(touched weights). Memory: w and its average.
 
 References
@@ -54,9 +58,13 @@ class DCA(OnlineSolver):
 
     name = "dca"
     default_epochs = 20
+    accepted = "losses with a target: every L(beta, gamma), and ramps of them"
     takes = "gradients"
 
     average_power: float = 2.0  # as published it is 0; on held-out parts of CoNLL-2000, 2 gets as far in half the epochs
+
+    def accepts(self, loss):
+        return loss.uses_target
 
     def visit(self, task, state, order):
         return dca_pass(task.problem, task.loss.kernel, order, task.C, state.weights, state.work)

@@ -110,8 +110,8 @@ class SolveResult:
     converged : bool
         Whether the tolerance was reached.
     status : str
-        ``converged``, ``max_epochs``, ``early_stopping``, ``stalled`` (rounding errors keep the tolerance from being reached),
-        ``callback`` or ``interrupted``; `message` says it in words.
+        ``converged``, ``max_epochs``, ``early_stopping``, ``stalled`` (rounding errors keep the tolerance from being reached, or
+        nothing changes any more and there is no certificate), ``callback`` or ``interrupted``; `message` says it in words.
     n_epochs, n_oracle_calls, seconds, cpu_seconds
         What it cost; the CPU time is that of this process since it started or resumed.
     history : list of Record

@@ -8,7 +8,7 @@ import pytest
 
 from partwise import Classifier, SequenceLabeler
 from partwise.engine.compilation import interpret
-from partwise.losses.records import LOSSES, Family
+from partwise.losses.records import LOSSES, Family, RescaledRamp
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, solve
 from partwise.solvers.sdm import SDM
@@ -257,6 +257,26 @@ def test_places_without_a_weight_stay_zero(use):
 # ---------------------------------------------------------------------------------------------------------------------
 # What the estimators do with hidden states
 # ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("loss", [*LOSSES, RescaledRamp(0.5)], ids=str)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_every_loss_goes_with_hidden_states_or_is_refused_in_words(loss):
+    tokens, tags = [[["a"], ["b"]], [["b"]]], [["x", "y"], ["y"]]
+    X, y = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), ["x", "y", "x"]
+    models = [
+        (lambda **more: SequenceLabeler(loss, hidden=2, max_epochs=2, random_state=0, **more), (tokens, tags)),
+        (lambda **more: Classifier(loss, hidden=2, max_epochs=2, random_state=0, **more), (X, y)),
+    ]
+    with interpret():
+        for make, data in models:
+            if loss == "summed" or isinstance(loss, RescaledRamp):
+                for model in (make(), make(solver="sdcd" if loss == "summed" else "sdm")):
+                    message = "needs one true output per example.*hidden=2.*go with hidden states: .*'hinge', 'crf'.*set hidden=1"
+                    with pytest.raises(ValueError, match=message):
+                        model.fit(*data)
+            else:
+                assert len(make().fit(*data).predict(data[0])) == len(data[0])
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """The model file: what goes in comes out, and nothing else is believed."""
 
-import dataclasses
 import json
 import os
 import signal
@@ -13,8 +12,9 @@ import numpy as np
 import pytest
 
 import partwise
+from every_record import EVERY_LOSS, with_other_values
 from partwise import Classifier, Family, ModelFileError, SequenceLabeler
-from partwise.losses.records import Loss, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
+from partwise.losses.records import Loss, Summed
 from partwise.solvers import CCCP, SOLVERS
 from partwise.tasks.common import model_file
 
@@ -112,26 +112,6 @@ def test_parameters_of_every_kind_come_back(tmp_path):
     Classifier(cost=1 - np.eye(3), solver="dca", max_epochs=1, dtype=np.float32).fit(X, Y).save(tmp_path / "model")
     loaded = partwise.load(tmp_path / "model")
     assert (loaded.cost == 1 - np.eye(3)).all() and loaded.dtype == "float32"
-
-
-#: one of every record of a loss, with parameters of no named loss
-EVERY_LOSS = [Family(3.0, 0.5), Ramp(0.5, 2.0, 0.3), SoftRamp(3.0, 0.5), Rescaled(0.7), RescaledRamp(0.3), Summed(2.5)]
-#: a value for every parameter of a solver whose default says nothing of what else it may be
-OTHER_VALUES = {"epsilon": 0.1, "variant": "b", "memory": 3, "eta": 0.3, "threshold": 0.01, "step": 0.3, "relaxation": 1.5}
-
-
-def with_other_values(kind):
-    """A solver none of whose parameters has its default."""
-    values = {}
-    for field in dataclasses.fields(kind):
-        if isinstance(field.default, bool):
-            values[field.name] = not field.default
-        elif field.name in OTHER_VALUES:
-            values[field.name] = OTHER_VALUES[field.name]
-        else:
-            values[field.name] = field.default + 1 if isinstance(field.default, int) else 0.5 * field.default + 0.125
-        assert values[field.name] != field.default
-    return kind(**values)
 
 
 def subclasses(kind):

@@ -116,6 +116,35 @@ def test_queries_that_got_lost_are_told():
         assert Ranker(max_epochs=1).fit(X, y).n_queries_ == 1
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_several_queries_are_not_scored_as_one(tmp_path):
+    X, y, groups = documents()
+    ranker = fitted()
+    ranker.save(tmp_path / "m")
+    message = "several queries, but nothing says which of them each of the 30 documents in X belongs to.*`qid`.*set_score_request"
+    for model in (ranker, load(tmp_path / "m")):
+        for more in ({}, {"sample_weight": np.ones(30)}):
+            with pytest.raises(ValueError, match=message):
+                model.score(X, y, **more)
+        assert model.score(X, y, qid=groups) == ndcg(y, X @ ranker.weights_, groups)
+        assert model.score(X[:5], y[:5], qid=[0] * 5) == ndcg(y[:5], X[:5] @ ranker.weights_)
+        np.testing.assert_array_equal(model.predict(X), X @ ranker.weights_)  # scores are those of documents: no query needed
+        assert sorted(model.rank(X[:5])[0]) == list(range(5))
+    with pytest.raises(ValueError, match=r"each of the 5 documents in the validation set, \(X, y, qid\) belongs"):
+        Ranker().fit(X, y, groups, validation=(X[:5], y[:5]))
+    one = Ranker(max_epochs=2).fit(X, y)
+    assert one.score(X, y) == ndcg(y, one.predict(X))
+    one.save(tmp_path / "m")
+    assert load(tmp_path / "m").score(X, y) == one.score(X, y)
+    with sklearn.config_context(enable_metadata_routing=True):
+        half = Ranker(max_epochs=2).set_fit_request(groups=True).set_score_request(groups=False)
+        with pytest.raises(ValueError, match=r"set_fit_request\(groups=True\).set_score_request\(groups=True\)"):
+            GridSearchCV(half, {"C": [1.0]}, cv=GroupKFold(3), error_score="raise").fit(X, y, groups=groups)
+        whole = half.set_score_request(groups=True)
+        search = GridSearchCV(whole, {"C": [1.0, 3.0]}, cv=GroupKFold(3), error_score="raise").fit(X, y, groups=groups)
+    assert search.best_score_ > 0.8
+
+
 def fitted_on(*data, **queries):
     return Ranker(C=3.0, max_epochs=3, random_state=0).fit(*data, **queries).weights_
 

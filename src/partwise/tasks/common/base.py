@@ -23,9 +23,20 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.threads import n_threads
-from partwise.losses.records import Family, Loss, get_loss
+from partwise.losses.records import LOSSES, Family, Loss, get_loss
 from partwise.objective import losses_at
-from partwise.solvers import SOLVERS, Record, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
+from partwise.solvers import (
+    SOLVERS,
+    SPELLING,
+    Record,
+    Solver,
+    SolveResult,
+    can_minimise,
+    check,
+    get_solver,
+    make_task,
+    with_average,
+)
 from partwise.solvers.base import Task, run, size_of
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.defaults import choose
@@ -166,6 +177,12 @@ class Structured:
                 f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
                 "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
             )
+        if self.hidden > 1 and not loss.takes_sets:
+            able = ", ".join(repr(name) for name, other in LOSSES.items() if other.takes_sets)
+            raise ValueError(
+                f"The loss {loss.name!r} needs one true output per example, but with hidden={self.hidden} that is a set: all "
+                f"states of the true labels. Losses that go with hidden states: {able}. Or set hidden=1."
+            )
         if self.solver != "auto":
             solver = get_solver(self.solver, None, loss)
             if solver.name not in can_minimise(loss, self.l1_ratio):
@@ -220,7 +237,7 @@ class Structured:
         self._check_average(chosen.solver)
         solver = with_average(chosen.solver, self.average)
         self.C_ = chosen.C
-        self._say(f"solver {solver.name!r}, loss {loss.name!r}, {task.n} examples")
+        self._say(f"solver {SPELLING.spell(solver)!r}, loss {loss.name!r}, {task.n} examples")
         start = self._start(task, solver) if start is None else start
         self._run(solver, task, loss, validation, start, checkpoint, chosen.max_epochs)
 
@@ -253,7 +270,10 @@ class Structured:
         self._refuse_l1("partial_fit")
         solver = get_solver("dca" if self.solver == "auto" else self.solver)
         if not isinstance(solver, OnlineSolver):
-            solver = get_solver("dca")  # takes every loss, and what a batch solver found is a good place to go on from
+            solver = get_solver("dca")  # what a batch solver found is a good place to go on from
+        if solver.name == "dca" and not solver.accepts(loss):
+            able = " or ".join(f"solver={name!r}" for name in can_minimise(loss) if issubclass(SOLVERS[name], OnlineSolver))
+            raise ValueError(f"partial_fit goes on by 'dca', which cannot minimise the loss {loss.name!r}. Use fit, or {able}.")
         solver = with_average(solver, self.average)
         stream = getattr(self, "_stream", None)
         if stream is None:

@@ -61,6 +61,8 @@ class Ranker(Structured):
     weights_ : array (features,)
     n_features_in_, n_queries_ : int
         Queries: those that were learnt from. In others all documents are equally relevant.
+    several_queries_ : bool
+        Whether more than one query was given to `fit`: then `score` has to be told the queries, too.
     result_, solver_, temperature_
         As in `Classifier`.
 
@@ -94,6 +96,7 @@ class Ranker(Structured):
     weights_: np.ndarray = field(init=False)
     n_features_in_: int = field(init=False)
     n_queries_: int = field(init=False)
+    several_queries_: bool = field(init=False)
 
     _checks = {
         **Structured._checks,
@@ -165,6 +168,8 @@ class Ranker(Structured):
             if held.X.shape[1] != given.X.shape[1]:
                 raise ValueError(f"X has {given.X.shape[1]} features, but the validation set {held.X.shape[1]}.")
             self._check_names(held, given.names)
+            if held.qid is None and len(queries) > 1:
+                raise ValueError(self._no_queries(len(held), "the validation set, (X, y, qid)"))
         elif self.early_stopping:
             kept, out = self._hold_out(len(queries), seed)
             held, queries = given.take([queries[i] for i in out]), [queries[i] for i in kept]
@@ -183,7 +188,7 @@ class Ranker(Structured):
         self._solve(problem, loss, weights, self._judge(held), start, seed, checkpoint)
         self.n_features_in_ = given.X.shape[1]
         self._set_names(given.names)
-        self.n_queries_ = len(queries)
+        self.n_queries_, self.several_queries_ = len(queries), len(given.queries) > 1
         return self
 
     def _problem(self, some: Documents, weights: np.ndarray) -> tuple[Any, np.ndarray]:
@@ -222,6 +227,15 @@ class Ranker(Structured):
         self._check_names(given, list(getattr(self, "feature_names_in_", [])))
         return given
 
+    def _no_queries(self, n: int, where: str) -> str:
+        """Documents of several queries, taken for one, get another NDCG, and nobody would notice."""
+        return (
+            f"{self._who} learns from several queries, but nothing says which of them each of the {n} documents in {where} "
+            "belongs to. Give `qid` (or `groups`), one entry a document, a data frame with a column 'qid' or a RankingSet; "
+            "if they are all of one query, qid=[0] * len(X). scikit-learn passes `groups` on only if it is asked to: "
+            "sklearn.set_config(enable_metadata_routing=True) and set_fit_request(groups=True).set_score_request(groups=True)."
+        )
+
     def _set_names(self, names: list[str] | None) -> None:
         """`feature_names_in_`, which is not there unless a data frame had names, as scikit-learn has it."""
         self.__dict__.pop("feature_names_in_", None)
@@ -244,7 +258,10 @@ class Ranker(Structured):
     decision_function = predict
 
     def rank(self, X, groups=None, *, qid=None) -> list[np.ndarray]:
-        """For each query, in the order in which queries are first met, the numbers of its rows of X, best first."""
+        """For each query, in the order in which queries are first met, the numbers of its rows of X, best first.
+
+        Without `groups` or `qid` all rows are one query's. The other answers about rankings have it so, too.
+        """
         given = self._read(X, None, groups, qid)
         scores = given.X @ self.weights_
         return [own[np.argsort(-scores[own], kind="stable")] for own in given.queries]
@@ -252,11 +269,14 @@ class Ranker(Structured):
     def score(self, X, y=None, groups=None, sample_weight=None, *, qid=None) -> float:
         """Mean NDCG@k over queries; those with nothing relevant in them are left out (see `partwise.metrics.ndcg`).
 
-        `sample_weight` as in `fit`: of documents; a query weighs their mean.
+        The queries have to be given if the model was trained on several. `sample_weight` as in `fit`: of documents; a query
+        weighs their mean.
         """
         given = self._read(X, y, groups, qid)
         if given.relevance is None:
             raise ValueError("There is no relevance to compare with: give y, or a RankingSet.")
+        if given.qid is None and self.several_queries_:
+            raise ValueError(self._no_queries(len(given), "X"))
         scores = given.X @ self.weights_
         if sample_weight is None:
             return ndcg(given.relevance, scores, given.qid, self.k)
@@ -292,7 +312,7 @@ class Ranker(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"n_features": self.n_features_in_, "training": self.training_}
+        header = {"n_features": self.n_features_in_, "training": self.training_, "several_queries": self.several_queries_}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = list(self.feature_names_in_)
         return header, {"weights": self.weights_}
@@ -300,6 +320,7 @@ class Ranker(Structured):
     def _from_file(self, header, tensors, need):
         self.weights_, self.training_ = tensors["weights"], header.get("training")
         self.n_features_in_ = count_in(header)
+        self.several_queries_ = bool(header.get("several_queries", True))  # older files do not say
         names = need(header, "feature_names", list) if "feature_names" in header else None
         if names is not None and len(names) != self.n_features_in_:
             raise ValueError(f"there are {len(names)} feature names for {self.n_features_in_} features")
