@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.experiments.do_table_2 import LETTERS, blosum_weights
 from partwise.structures import alignment_problem
 from partwise.structures.alignment.pair_tables import pair_tables
@@ -31,7 +31,7 @@ CALLS, TIMES = 7, 5  # calls, the quickest of which counts; alignments in a call
 DTYPES = {"float64": np.float64, "float32": np.float32}
 
 
-@entry
+@compiled_loop
 def best_alignments(problem, w, theta, y, times, scored):
     """The same alignment again and again, with part scores or from them."""
     value = 0.0
@@ -42,7 +42,7 @@ def best_alignments(problem, w, theta, y, times, scored):
     return value
 
 
-@entry
+@compiled_loop
 def sums(problem, theta, parts, times):
     """The same sum again and again."""
     value = 0.0

@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.constituency.kernels import grammar_problem, make_grammar
 from partwise.structures.dependency.kernels import is_projective
 from partwise.tasks.constituency.estimator import BracketParser
@@ -38,13 +38,13 @@ TRAINING = {True: 2000, False: 10000}  # sentences, with --short and without
 FOLDER, PREFIX = "ud_english_ewt", "en_ewt-ud-"
 
 
-@entry
+@compiled_loop
 def parse(problem, theta, y):
     """The best tree."""
     kernels.best(problem, 0, theta, y)
 
 
-@entry
+@compiled_loop
 def sums(problem, theta, parts):
     """The probabilities of all parts."""
     kernels.expected(problem, 0, theta, parts)
@@ -62,7 +62,7 @@ def oracles(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
     return lambda: parse(problem, theta, np.zeros(2 * n - 1, np.int32)), lambda: sums(problem, theta, parts)
 
 
-@entry
+@compiled_loop
 def score(problem, w, theta):
     """Scores of parts."""
     kernels.score(problem, 0, w, theta)

@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures import folding_problem
 
 SIZES = (100, 200, 400)
@@ -31,7 +31,7 @@ CALLS = 5  # the least of which counts
 SEQUENCES = 3  # of each size
 
 
-@entry
+@compiled_loop
 def fold_all(problem, w, theta, y):
     """The best structure of every sequence."""
     for i in range(kernels.n_examples(problem)):
@@ -39,7 +39,7 @@ def fold_all(problem, w, theta, y):
         kernels.best(problem, i, theta, y)
 
 
-@entry
+@compiled_loop
 def sum_all(problem, w, theta, parts):
     """The probabilities of all pairs, and how often each weight is expected, of every sequence."""
     for i in range(kernels.n_examples(problem)):

@@ -29,7 +29,7 @@ from benchmarks.processes import measure
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.dependency.kernels import tree_problem
 
 SIZES = (10, 20, 40, 80)
@@ -39,14 +39,14 @@ CALLS = 20  # the least of which counts
 AT = 40  # words, where deviations vary
 
 
-@entry
+@compiled_loop
 def best_trees(problem, scores, heads):
     """The best tree of every sentence."""
     for i in range(len(scores)):
         kernels.best(problem, i, scores[i], heads[i])
 
 
-@entry
+@compiled_loop
 def probabilities(problem, scores, parts):
     """Those of all arcs of every sentence."""
     for i in range(len(scores)):

@@ -39,10 +39,10 @@ class Compiling:
     """Notes what is compiled, a line each: seconds, loop, structure, test."""
 
     def __init__(self, path):
-        from partwise.engine.code_cache import DiskCache
+        from partwise.engine.numba_internals import FileCache
 
         self.path, self.test, self.begun = path, "", {}
-        load, save = DiskCache.load_overload, DiskCache.save_overload
+        load, save = FileCache.load_overload, FileCache.save_overload
 
         def loading(cache, *arguments):
             found = load(cache, *arguments)
@@ -56,7 +56,7 @@ class Compiling:
                 took = time.process_time() - self.begun.pop(cache, time.process_time())
                 file.write(f"{took:.2f}\t{cache.label}\t{cache.structure}\t{self.test}\n")
 
-        DiskCache.load_overload, DiskCache.save_overload = loading, saving
+        FileCache.load_overload, FileCache.save_overload = loading, saving
 
     def pytest_runtest_logstart(self, nodeid):
         self.test = nodeid

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from partwise.losses import Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
+from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
 
 #: one of every record of a loss, with parameters of no named loss
 EVERY_LOSS = [Family(3.0, 0.5), Ramp(0.5, 2.0, 0.3), SoftRamp(3.0, 0.5), Rescaled(0.7), RescaledRamp(0.3), Summed(2.5)]

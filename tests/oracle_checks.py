@@ -8,12 +8,12 @@ import pytest
 from oracle_cases import Enumeration
 from partwise import kernels
 from partwise.engine.accumulator import accumulator
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 
 K = 4
 
 
-@entry
+@compiled_loop
 def oracles(problem, i, w, c, theta, y, ys, values, parts):
     """All oracles at once, so that they are compiled once: the best value, the number of k-best, the log-partition."""
     kernels.score(problem, i, w, theta)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.alignment.best import best_path
 from partwise.structures.alignment.pair_tables import pair_tables
 from partwise.structures.alignment.problem import END_EXTEND, END_OPEN, EXTEND, OPEN
@@ -38,7 +38,7 @@ def one_letter(lengths):
     return pair_tables(*sides, "a")
 
 
-@entry
+@compiled_loop
 def everything(theta, n, m, local, y, floats, logs):
     """The best alignment, and sums over all in two ways, compiled together."""
     value = best_path(theta, n, m, local, y)

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from partwise.engine.accumulator import clear, dot, row  # noqa: F401 - `row` belongs to the vocabulary of structures
-from partwise.engine.compilation import Kernel, MissingKernel, entry, kernel
+from partwise.engine.compilation import Kernel, MissingKernel, compiled_loop, kernel
 
 SEARCHED = 32  # outputs of one example that a search over costs keeps at most
 
@@ -391,7 +391,7 @@ def require(problem: Any, kernels: Iterable[Any], who: str) -> None:
             raise TypeError(f"{who} needs the kernel {k.__name__!r}. {error}")
 
 
-@entry
+@compiled_loop
 def measure(problem, lengths):
     """lengths[i] = length of the outputs of example i; returns the largest and the total number of parts."""
     largest, total = 0, 0

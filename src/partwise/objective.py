@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.kernels import MOST_CHUNKS, chunks
 from partwise.losses.in_loops import add_gradient, evaluate, workspace
@@ -27,7 +27,7 @@ SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have t
 BLOCK = 4096  # weights per block: a few vectors of that length stay in the nearest cache
 
 
-@entry
+@compiled_loop
 def loss_pass(problem, loss, first, last, C, w, work, losses, gradient):
     """losses[i] = L_i(w) for first <= i < last; gradient += sum_i C_i dL_i(w), unless `gradient` is empty."""
     for i in range(first, last):
@@ -36,7 +36,7 @@ def loss_pass(problem, loss, first, last, C, w, work, losses, gradient):
             add_gradient(loss, problem, i, work, C[i], gradient)
 
 
-@entry
+@compiled_loop
 def best_pass(problem, first, last, w, theta, starts, out, values):
     """Best outputs of the examples in [first, last), laid end to end in `out`, and their scores."""
     for i in range(first, last):
@@ -44,7 +44,7 @@ def best_pass(problem, first, last, w, theta, starts, out, values):
         values[i] = kernels.best(problem, i, theta, out[starts[i] : starts[i + 1]])
 
 
-@entry
+@compiled_loop
 def complete_pass(problem, first, last, w, theta, starts, out, values):
     """Best acceptable outputs of the examples in [first, last), laid end to end in `out`, and their scores."""
     for i in range(first, last):
@@ -53,7 +53,7 @@ def complete_pass(problem, first, last, w, theta, starts, out, values):
         values[i] = kernels.complete(problem, i, scores, out[starts[i] : starts[i + 1]])
 
 
-@entry
+@compiled_loop
 def cost_pass(problem, starts, out, costs):
     """Cost of every output in `out`."""
     for i in range(len(costs)):
@@ -94,7 +94,7 @@ def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None
     return losses
 
 
-@entry
+@compiled_loop
 def add_weights(gradient, w, first, last):
     """gradient += w for first <= j < last; returns ||w||^2 and ||gradient||^2 there, a block at a time: it stays in the cache.
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 
 
-@entry
+@compiled_loop
 def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_z):
     """Node marginals under p(y) ~ exp(beta s(y)), laid end to end in the rows of `out`, and the log-partitions."""
     width = kernels.width(problem)
@@ -31,7 +31,7 @@ def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_
                 out[starts[i] + t, c] = parts[t * width + c]
 
 
-@entry
+@compiled_loop
 def kbest_pass(problem, first, last, w, theta, starts, out, values, found):
     """The k best outputs of every example in the k rows of `out`, their scores, and how many there are."""
     for i in range(first, last):
@@ -40,7 +40,7 @@ def kbest_pass(problem, first, last, w, theta, starts, out, values, found):
         found[i] = kernels.kbest(problem, i, scores, out[:, starts[i] : starts[i + 1]], values[i])
 
 
-@entry
+@compiled_loop
 def value_pass(problem, first, last, w, theta, values):
     """The scores of the target outputs."""
     for i in range(first, last):
@@ -49,7 +49,7 @@ def value_pass(problem, first, last, w, theta, values):
         values[i] = kernels.value_of(problem, i, scores, kernels.target(problem, i))
 
 
-@entry
+@compiled_loop
 def score_pass(problem, i, w, theta):
     """Part scores of one example."""
     kernels.score(problem, i, w, theta)
@@ -92,7 +92,7 @@ def values_of_targets(problem: Any, w: np.ndarray, n_jobs: int | None = None) ->
     return values
 
 
-@entry
+@compiled_loop
 def part_pass(problem, i, w, beta, theta, parts):
     """Part marginals of one example under p(y) ~ exp(beta s(y)); returns the log-partition."""
     kernels.score(problem, i, w, theta)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracle_cases import SCALES, random_rows
 from oracle_checks import check_features, check_oracles
 from partwise import kernels
-from partwise.engine.compilation import entry, interpret, sources
+from partwise.engine.compilation import compiled_loop, interpret, sources
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import completions, losses_at, mean_cost, objective
 from partwise.solvers import CCCP, SOLVERS, choose, get_solver, make_task, solve
@@ -74,7 +74,7 @@ def partial_cases(draw):
     return problem, w, known
 
 
-@entry
+@compiled_loop
 def both_oracles(problem, i, w, theta, y, best, parts):
     """The oracles over acceptable outputs, compiled once."""
     kernels.score(problem, i, w, theta)

@@ -8,7 +8,7 @@ import pytest
 import partwise
 from budget_structure import BudgetProblem, make_budget
 from partwise import Classifier, SequenceLabeler, kernels, load
-from partwise.engine.compilation import entry, interpret
+from partwise.engine.compilation import compiled_loop, interpret
 from partwise.losses.records import Rescaled, RescaledRamp, get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, choose, make_task, solve
@@ -74,7 +74,7 @@ class Enumeration:
 # -- the oracle -------------------------------------------------------------------------------------------------------
 
 
-@entry
+@compiled_loop
 def at_costs(problem, i, w, theta, ys, values, costs):
     kernels.score(problem, i, w, theta)
     return kernels.best_at_costs(problem, i, theta, ys, values, costs)

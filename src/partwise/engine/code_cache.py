@@ -1,4 +1,9 @@
-"""Compiled code on disk: one file per loop, structure, signature and state of the sources it was compiled from."""
+"""Compiled code on disk: one file per loop, structure, signature and state of the sources it was compiled from.
+
+Reading compiled code is running it. So a file is read only if nobody but its owner can have written it, the owner being the user
+who runs this, or the administrator; and only from a directory of which the same is true. A file begins with a digest of the rest:
+what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +11,20 @@ import contextlib
 import functools
 import hashlib
 import os
-import pickle
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numba
-from llvmlite import binding
-from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.environment import Environment, lookup_environment
 
-from partwise.engine.linking import place_environments
+HEAD = b"partwise code 1\n"  # of every file; then the digest
+STALE = 30 * 86400  # seconds after which code from other sources is removed: until then another checkout may be using it
 
 
-def cache_directory() -> Path | None:
-    """Where compiled code is kept: ``$PARTWISE_CACHE_DIR``, else ``$NUMBA_CACHE_DIR``, else the user's cache folder."""
-    named = os.environ.get("PARTWISE_CACHE_DIR") or numba.config.CACHE_DIR
-    if named:
-        return Path(named)
+def default_directory() -> Path:
+    """``partwise`` in the user's cache folder."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or tempfile.gettempdir()
     elif sys.platform == "darwin":
@@ -35,6 +32,17 @@ def cache_directory() -> Path | None:
     else:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     return Path(base) / "partwise"
+
+
+def cache_directory() -> Path:
+    """Where compiled code is kept: ``$PARTWISE_CACHE_DIR``, else ``$NUMBA_CACHE_DIR``, else `default_directory`."""
+    named = os.environ.get("PARTWISE_CACHE_DIR") or numba.config.CACHE_DIR
+    return Path(named) if named else default_directory()
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Digests
+# ---------------------------------------------------------------------------------------------------------------------
 
 
 @functools.cache
@@ -53,73 +61,50 @@ def digest_of(files: set[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def external_symbols(library: Any) -> list[str]:
-    """What compiled code takes from outside: the allocator, the C interface of Python, mathematics."""
-    module = library._final_module
-    declared = (v.name for v in (*module.functions, *module.global_variables) if v.is_declaration)
-    return sorted(name for name in declared if not name.startswith("llvm."))
+def sealed(data: bytes) -> bytes:
+    """The contents of a file that holds `data`."""
+    return HEAD + hashlib.sha256(data).digest() + data
 
 
-def object_code_only(library: tuple) -> tuple:
-    """A library, in the form numba keeps it in, without the bitcode that only inlining it elsewhere would need.
+def opened(content: bytes) -> bytes | None:
+    """What is in a file; None if it is damaged, or none of ours."""
+    digest, data = content[len(HEAD) : len(HEAD) + 32], content[len(HEAD) + 32 :]
+    return data if content.startswith(HEAD) and hashlib.sha256(data).digest() == digest else None
 
-    What is left of the bitcode are the names it defines: numba asks for them before it looks anything up.
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Who may have written it
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def is_ours_alone(info: os.stat_result) -> bool:
+    """Whether no other user can have written a file, or into a directory. The administrator can write anything anyway.
+
+    Windows keeps the folders of users apart by itself, and has no such modes.
     """
-    name, kind, data = library
-    if kind != "object":
-        return library
-    machine_code, bitcode = data
-    module = binding.parse_bitcode(bitcode)
-    names = [f'define void @"{f.name}"() {{ ret void }}' for f in module.functions if not f.is_declaration]
-    names += [f'@"{g.name}" = global i8 0' for g in module.global_variables if not g.is_declaration]
-    return name, kind, (machine_code, binding.parse_assembly("\n".join(names)).as_bitcode())
+    return sys.platform == "win32" or (info.st_uid in (os.geteuid(), 0) and not info.st_mode & 0o022)
 
 
-@functools.cache
-def _register_allocator() -> None:
-    from numba.core.runtime import _nrt_python
+def is_safe(directory: Path) -> bool:
+    """Whether code may be read from a directory that is there, and written to it.
 
-    for name, address in _nrt_python.c_helpers.items():
-        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
-
-
-def linkable(symbols: list[str]) -> bool:
-    """Whether code that needs `symbols` can run in this process as it is.
-
-    Where it cannot, numba's ``refresh`` makes everything known that any code could need, and makes ready to compile: a quarter
-    of a second and 60 MB that code from disk hardly ever needs.
+    Our own folder we make so, if it is this user's. One that somebody named is left as it is.
     """
-    _register_allocator()
-    return all(binding.address_of_symbol(name) for name in symbols)
+    info = directory.stat()
+    if is_ours_alone(info):
+        return True
+    if info.st_uid != os.geteuid() or directory != default_directory() or directory.is_symlink():
+        return False
+    directory.chmod(0o700)
+    return is_ours_alone(directory.stat())
 
 
-def _environment(module: str, constants: list, name: str) -> Environment:
-    environment = lookup_environment(name)
-    if environment is None:
-        environment = Environment(vars(sys.modules[module]) if module in sys.modules else {"__name__": module})
-        environment.consts[:] = constants
-        environment.env_name = name
-        Environment._memo[name] = environment
-    return environment
+def _without_links(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
-class CompiledCode(pickle.Unpickler):
-    """Reads compiled code without importing the module of every function in it.
-
-    numba does that for the sake of their globals, which code that was compiled without Python objects never looks at; with the
-    first slice of an array come all of numba's implementations of arrays, a tenth of a second and 30 MB.
-    """
-
-    def find_class(self, module: str, name: str) -> Any:
-        """Our own way to make the environment of a function; all else as it is."""
-        return _environment if (module, name) == ("numba.core.environment", "_rebuild_env") else super().find_class(module, name)
-
-
-class DiskCache(_Cache):
-    """One file per loop, structure, signature and state of the sources; written atomically, safe between processes.
-
-    numba's own cache keeps an index per function that two processes can scramble, and watches one source file only.
-    """
+class CodeFiles:
+    """The files of one loop, compiled for one structure. Each is written at once: processes do not get into each other's way."""
 
     def __init__(self, function: Callable, first: type, stamp: str):
         self.label = f"{function.__module__.removeprefix('partwise.')}.{function.__name__}"
@@ -127,70 +112,64 @@ class DiskCache(_Cache):
         digest = hashlib.sha256(f"{first.__module__}.{first.__qualname__}".encode()).hexdigest()[:8]
         self.prefix = f"{self.label}-{self.structure}-{digest}"
         self.stamp = stamp
-        self.enabled = True
 
     @property
-    def cache_path(self):
-        return str(cache_directory())
+    def path(self) -> Path:
+        """The directory."""
+        return cache_directory()
 
-    def enable(self):
-        self.enabled = True
+    def file(self, key: str) -> Path:
+        """The file of a signature."""
+        return self.path / f"{self.prefix}-{self.stamp}-{key}.bin"
 
-    def disable(self):
-        self.enabled = False
-
-    def flush(self):
-        for path in self._directory().glob(f"{self.prefix}-*"):
-            path.unlink(missing_ok=True)
-
-    def _directory(self) -> Path:
-        return cache_directory() or Path(tempfile.gettempdir())
-
-    def _path(self, sig, codegen) -> Path:
-        key = hashlib.sha256(repr((sig, codegen.magic_tuple())).encode()).hexdigest()[:16]
-        return self._directory() / f"{self.prefix}-{self.stamp}-{key}.bin"
-
-    def load_overload(self, sig, target_context):
-        try:
-            with self._path(sig, target_context.codegen()).open("rb") as f:
-                symbols, payload = CompiledCode(f).load()
-            if not linkable(symbols):
-                target_context.refresh()
-            return CompileResult._rebuild(target_context, *payload)
-        except FileNotFoundError:
-            pass
-        except Exception:  # a damaged or foreign file is no reason to fail: compile again and overwrite it
-            pass
-        announce(self.label, self.structure)
+    def read(self, key: str) -> bytes | None:
+        """What is kept, if it is there and sound."""
+        with contextlib.suppress(OSError):
+            if is_safe(self.path):
+                with open(self.file(key), "rb", opener=_without_links) as file:
+                    return opened(file.read()) if is_ours_alone(os.fstat(file.fileno())) else None
         return None
 
-    def save_overload(self, sig, data):
-        place_environments(data.library)
-        if not self.enabled or data.library.has_dynamic_globals:
-            return
-        path = self._path(sig, data.codegen)
+    def write(self, key: str, data: bytes) -> None:
+        """Keep it; not with a read-only home or a full disk, and not where others may write: slower next time, that is all."""
+        path, unfinished = self.file(key), None
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            for stale in path.parent.glob(f"{self.prefix}-*"):
-                # another checkout may be using its own compiled form: remove only what has not been touched for a month
-                if self.stamp not in stale.name and time.time() - stale.stat().st_mtime > 30 * 86400:
-                    stale.unlink(missing_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as f:
-                code, *rest = data._reduce()
-                f.write(numba.core.serialize.dumps((external_symbols(data.library), (object_code_only(code), *rest))))
-            os.replace(f.name, path)
-        except Exception:  # read-only home, full disk, another numba than we know: works, only slower next time
-            with contextlib.suppress(OSError, UnboundLocalError):
-                os.unlink(f.name)
+            path.parent.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            if not is_safe(path.parent):
+                return
+            self._remove_stale()
+            with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+                unfinished = file.name
+                file.write(sealed(data))
+            os.replace(file.name, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                if unfinished is not None:
+                    os.unlink(unfinished)
+
+    def _remove_stale(self) -> None:
+        for file in self.path.glob(f"{self.prefix}-*"):
+            if self.stamp not in file.name and time.time() - file.stat().st_mtime > STALE:
+                file.unlink(missing_ok=True)
+
+    def clear(self) -> None:
+        """Remove all files of this loop and structure."""
+        with contextlib.suppress(OSError):
+            for file in self.path.glob(f"{self.prefix}-*") if is_safe(self.path) else ():
+                file.unlink(missing_ok=True)
+
+    def announce(self) -> None:
+        """Tell a waiting person, once per process, that compiled code was not found on disk."""
+        global _announced
+        if _announced or os.environ.get("PARTWISE_QUIET") or not sys.stderr.isatty():
+            return
+        _announced = True
+        after = "kept on disk, next time is quick"
+        with contextlib.suppress(OSError):
+            if not is_safe(self.path):
+                after = f"not kept, for others may write to {self.path}"
+        print(f"partwise: compiling for first use ({self.label}, {self.structure}); {after}", file=sys.stderr)
 
 
 _announced = False
-
-
-def announce(loop: str, structure: str) -> None:
-    """Tell a waiting person, once per process, that compiled code was not found on disk."""
-    global _announced
-    if _announced or os.environ.get("PARTWISE_QUIET") or not sys.stderr.isatty():
-        return
-    _announced = True
-    print(f"partwise: compiling for first use ({loop}, {structure}); kept on disk, next time is quick", file=sys.stderr)

@@ -8,9 +8,9 @@ Three decorators are all the rest of the package uses:
     plain Python picks it by class at run time.
 ``@helper``
     a plain function that compiled loops may call.
-``@entry``
+``@compiled_loop``
     a loop that Python calls: compiled on first use for the problem it is given, cached on disk, the global interpreter
-    lock released. ``loop.interpreted(...)`` runs the very same source in the interpreter, for the debugger, for tests, and
+    lock released. ``name.interpreted(...)`` runs the very same source in the interpreter, for the debugger, for tests, and
     for structures written in plain Python.
 
 Jitted functions are never passed as arguments and no jitclass is used: neither can be cached on disk.
@@ -30,16 +30,16 @@ import numba
 import numpy as np
 from numba.extending import overload, register_jitable
 
-from partwise.engine import linking
-from partwise.engine.code_cache import DiskCache, digest_of
+from partwise.engine import numba_internals
+from partwise.engine.code_cache import CodeFiles, digest_of
 
 # Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
 FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
-LOOP: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", "no_cfunc_wrapper": True}
-OPTIONS: dict[str, Any] = {**LOOP, "pipeline_class": linking.HelperCompiler}  #: of what loops call
+LOOP: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", **numba_internals.LOOP}
+OPTIONS: dict[str, Any] = {**LOOP, **numba_internals.HELPER}  #: of what loops call
 
 _kernels: list[Kernel] = []
-_entries: list[Entry] = []
+_loops: list[CompiledLoop] = []
 _interpret = os.environ.get("PARTWISE_INTERPRET", "") not in ("", "0")
 
 
@@ -137,29 +137,28 @@ def kernel(signature: Callable | None = None, *, default: bool = False) -> Any:
 helper = register_jitable(**OPTIONS)
 
 
-class Entry:
+class CompiledLoop:
     """A compiled loop, one specialisation per type of its first argument, each cached on disk."""
 
     def __init__(self, function: Callable):
         functools.update_wrapper(self, function)
         self.interpreted = function
         self.compiled: dict[type, Any] = {}
-        _entries.append(self)
+        _loops.append(self)
 
     def __call__(self, first, *arguments):
         t = type(first)
         if _interpret or not compilable(t):
             return self.interpreted(first, *arguments)
         if t not in self.compiled:
-            dispatcher = numba.njit(nogil=True, **LOOP)(self.interpreted)
-            dispatcher._cache = DiskCache(self.interpreted, t, stamp(self.interpreted, t))
-            self.compiled[t] = dispatcher
+            files = None if numba_internals.PLAIN else CodeFiles(self.interpreted, t, stamp(self.interpreted, t))
+            self.compiled[t] = numba_internals.compile_loop(self.interpreted, LOOP, files)
         return self.compiled[t](first, *arguments)
 
 
-def entry(function: Callable) -> Entry:
+def compiled_loop(function: Callable) -> CompiledLoop:
     """Make a loop callable from Python, compiled (see the module's docstring)."""
-    return Entry(function)
+    return CompiledLoop(function)
 
 
 def compilable(t: type) -> bool:
@@ -185,7 +184,7 @@ def interpret() -> Iterator[None]:
 
 def cache_stats() -> dict[str, int]:
     """How many compiled specialisations this process took from disk (`hits`) and compiled itself (`misses`)."""
-    stats = [d.stats for e in _entries for d in e.compiled.values()]
+    stats = [d.stats for one in _loops for d in one.compiled.values()]
     return {
         "hits": sum(sum(s.cache_hits.values()) for s in stats),
         "misses": sum(sum(s.cache_misses.values()) for s in stats),
@@ -220,4 +219,4 @@ def sources(function: Callable, first: type) -> set[str]:
 
 def stamp(function: Callable, first: type) -> str:
     """A digest of all the sources that `function` compiles from."""
-    return digest_of(sources(function, first) | {__file__, linking.__file__})
+    return digest_of(sources(function, first) | {__file__, numba_internals.__file__})

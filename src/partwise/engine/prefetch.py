@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from partwise.engine.compilation import OPTIONS, helper
 
 AHEAD = 32  # non-zeros between the request and the use (measured: 8 is too late, 64 no better)
+PREFETCH = "llvm.prefetch.p0"
 LINES = 4  # cache lines asked for per row of weights; longer rows are streamed by the hardware
 
 
@@ -21,7 +21,7 @@ def _prefetch(typing_context, array, index):
         byte = ir.IntType(8).as_pointer()
         i32 = ir.IntType(32)
         function = ir.FunctionType(ir.VoidType(), [byte, i32, i32, i32])
-        call = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
+        call = builder.module.globals.get(PREFETCH) or ir.Function(builder.module, function, PREFETCH)
         address = builder.bitcast(builder.gep(data, [arguments[1]]), byte)
         builder.call(call, [address, i32(0), i32(3), i32(1)])  # for reading, keep in all caches, data
         return context.get_dummy_value()

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 
 HALVINGS = 40  # of [0, 1], when the best mixture is looked for
 
@@ -56,7 +56,7 @@ def penalty(w: np.ndarray, l1_ratio: float = 0.0) -> float:
     return smooth + l1_ratio * float(np.abs(w).sum(dtype=np.float64)) if l1_ratio else smooth
 
 
-@entry
+@compiled_loop
 def add_penalty(gradient, w, l1_ratio, block, first, last):
     """gradient += (1 - r) w for first <= j < last, `gradient` being that of R.
 
@@ -79,7 +79,7 @@ def add_penalty(gradient, w, l1_ratio, block, first, last):
     return norm, square, along, largest
 
 
-@entry
+@compiled_loop
 def above(gradient, w, l1_ratio, first, last):
     """Those |grad_j R| that are larger than r, from the gradient after `add_penalty`, for first <= j < last."""
     n = 0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
 from partwise.losses.in_loops import TIE, add_gradient, evaluate
 from partwise.oracles.by_cost import envelope_bound, search_costs
@@ -142,7 +142,7 @@ def _(loss, problem, i, work, c, into):
     add_rescaled(problem, i, work.t[:length], work.y[:length], loss.power, -c, into)
 
 
-@entry
+@compiled_loop
 def is_searched(problem):
     """Whether the outputs of some example are searched rather than all seen."""
     for i in range(kernels.n_examples(problem)):
@@ -151,7 +151,7 @@ def is_searched(problem):
     return False
 
 
-@entry
+@compiled_loop
 def unseen_pass(problem, power, first, last, w, work, extra):
     """extra[i] = by how much max_y Gamma(l(y)) (s(y) - s(r)) + l(y) may be higher at w than was found, for first <= i < last."""
     for i in range(first, last):

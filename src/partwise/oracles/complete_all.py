@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 
 
-@entry
+@compiled_loop
 def complete_examples(problem, w, starts, theta, targets):
     """Write an acceptable output of every example into `targets`; returns the first example that has none, or -1."""
     for i in range(len(starts) - 1):

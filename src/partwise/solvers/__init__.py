@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.spelling import Spelling
 from partwise.losses.penalty import check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
@@ -33,7 +34,6 @@ from partwise.solvers.result import Record, SolveResult
 from partwise.solvers.sdcd import SDCD
 from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
-from partwise.engine.spelling import Spelling
 
 __all__ = [
     "CCCP",
@@ -83,7 +83,7 @@ LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a 
 
 
 def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None, l1_ratio: float = 0.0) -> Solver:
-    """The solver of that name or spelling (see `partwise.engine.spelling`), or `solver` itself if it is one already; "auto" picks one.
+    """The solver of that name or spelling (`engine.spelling`), or `solver` itself if it is one already; "auto" picks one.
 
     Where the loss or the problem is not convex, a solver that needs it to be comes inside CCCP.
     """

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
 from partwise.losses.in_loops import Maximum, Workspace
 from partwise.losses.linear_pieces import add_piece, piece_products, piece_value, score_pieces
@@ -120,7 +120,7 @@ def with_room(sets: ActiveSets, records: int, integers: int, products: int) -> A
     return sets._replace(**arrays)
 
 
-@entry
+@compiled_loop
 def move_squares(products, examples, wider, square, room, used):
     """Give the squares of `examples` the sides `wider`, at the end of `products`."""
     for k in range(len(examples)):
@@ -133,7 +133,7 @@ def move_squares(products, examples, wider, square, room, used):
         square[i], room[i] = start, side
 
 
-@entry
+@compiled_loop
 def copy_records(old, lengths, new):
     """Copy every S_i, in the order of its list, into empty sets that have room for it."""
     for i in range(len(old.head)):
@@ -263,7 +263,7 @@ def set_products(sets, i, records, n, k, values):
         products_of(sets, i, records[j])[sets.slot[records[k]]] = values[j]
 
 
-@entry
+@compiled_loop
 def start_at_targets(problem, sets, C):
     """Begin with w = 0: S_i = {t_i}, lambda_i(t_i) = C_i. `reserve` must have made room."""
     for i in range(len(C)):
@@ -274,7 +274,7 @@ def start_at_targets(problem, sets, C):
             products_of(sets, i, record)[sets.slot[record]] = 0.0  # v_i(t_i) = 0
 
 
-@entry
+@compiled_loop
 def refresh_products(problem, loss, sets, examples, records, ys, values, scratch, second):
     """Compute the products of `examples` again. Scratch: the next three for the largest S_i, two cleared Accumulators."""
     head, following, start, outputs = sets.head, sets.next, sets.start, sets.outputs
@@ -287,7 +287,7 @@ def refresh_products(problem, loss, sets, examples, records, ys, values, scratch
             set_products(sets, i, records, k + 1, k, values)
 
 
-@entry
+@compiled_loop
 def shift_by_targets(before, problem, loss, sets, examples, w):
     """w += sum_i sum_y lambda_i(y) (v_i(y) - v_i(y) before) over `examples`."""
     for i in examples:
@@ -308,7 +308,7 @@ def follow_targets(before: Task, task: Task, sets: ActiveSets, examples: np.ndar
         weights.numbers[[SUM, STEPS]] = 0.0
 
 
-@entry
+@compiled_loop
 def add_weights_of(problem, loss, sets, w):
     """w += sum_i sum_y lambda_i(y) v_i(y)."""
     for i in range(len(sets.head)):
@@ -334,7 +334,7 @@ def dual_value(sets: ActiveSets, w: np.ndarray, gamma: float) -> float:
     return gamma * float(sets.weight[:used] @ sets.cost[:used]) - 0.5 * float(w @ w)
 
 
-@entry
+@compiled_loop
 def raise_to_known(problem, loss, sets, w, work, losses):
     """losses[i] = max { losses[i], max over S_i of o_i(y) - w . v_i(y) }."""
     for i in range(len(sets.head)):

@@ -39,7 +39,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.losses.penalty import mixed_bound, penalty
 from partwise.losses.records import Loss
@@ -61,7 +61,7 @@ class Shifted(SDM):
         """Nothing."""
 
 
-@entry
+@compiled_loop
 def split(w, u, a, z, rho, l1_ratio, relaxation, first, last):
     """Lines two and three of the method, for weights in [first, last), and w += the change of z.
 

@@ -37,7 +37,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import squared_norm
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.losses.linear_pieces import PIECEWISE, best_piece, exchange, piece_value, score_pieces
 from partwise.losses.records import Loss
 from partwise.objective import Value
@@ -92,7 +92,7 @@ def step_towards(problem, loss, i, C, y, gap, sets, weights, work):
     drop_inactive(sets, i)
 
 
-@entry
+@compiled_loop
 def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
     """Visit the examples in `order`, after `step_number` steps; returns sum_i C_i L_i and the sum of the gaps, as seen."""
     losses, gaps = 0.0, 0.0

@@ -47,7 +47,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.numerics import copy
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
@@ -67,7 +67,7 @@ SHORT = 2  # epochs of a round of a solver without one: long first rounds learn 
 PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate gives up
 
 
-@entry
+@compiled_loop
 def target_pass(problem, loss, first, last, w, work, starts, losses, targets, costs):
     """losses[i] = L_i(w), the maximiser of its concave half into `targets`, and its cost, for first <= i < last."""
     for i in range(first, last):
@@ -77,7 +77,7 @@ def target_pass(problem, loss, first, last, w, work, starts, losses, targets, co
         costs[i] = kernels.cost(problem, i, target)
 
 
-@entry
+@compiled_loop
 def different(starts, some, others, changed):
     """changed[i]: whether example i has another output in `others` than in `some`."""
     for i in range(len(changed)):

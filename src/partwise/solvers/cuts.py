@@ -26,7 +26,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.objective import BLOCK, spans
 
@@ -37,7 +37,7 @@ PLACE, VALUE, ENTRIES, SMALL = range(4)  # columns of Cuts.where
 HEAPS = ("places", "small", "large")
 
 
-@entry
+@compiled_loop
 def survey(a, scale):
     """How many entries are not zero, how many are whole multiples of `scale` other than zero, and whether all are multiples."""
     entries, multiples, whole = 0, 0, scale > 0.0
@@ -52,7 +52,7 @@ def survey(a, scale):
     return entries, multiples, whole
 
 
-@entry
+@compiled_loop
 def write(a, scale, places, values):
     """a, or with a scale > 0 the nearest whole multiple in each entry, into `values`: all of it, or what is not zero.
 
@@ -74,7 +74,7 @@ def write(a, scale, places, values):
             values[j] = k
 
 
-@entry
+@compiled_loop
 def multiply(places, small, large, where, scale, n, a, w, first, last):
     """(a_j . a, a_j . w) for j < n, over weights in [first, last)."""
     products, at = np.zeros((n, 2)), np.zeros(n, np.int64)
@@ -123,7 +123,7 @@ def multiply(places, small, large, where, scale, n, a, w, first, last):
     return products
 
 
-@entry
+@compiled_loop
 def combine(places, small, large, where, scale, rows, c, out, first, last):
     """out = sum_k c[k] a_rows[k], for weights in [first, last)."""
     at = np.zeros(len(rows), np.int64)

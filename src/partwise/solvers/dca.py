@@ -30,13 +30,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from partwise.engine.accumulator import squared_norm
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 
 
-@entry
+@compiled_loop
 def dca_pass(problem, loss, order, C, weights, work):
     """Visit the examples in `order`; returns sum_i C_i L_i as seen."""
     total = 0.0

@@ -21,7 +21,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
@@ -101,14 +101,14 @@ def admit(problem, i, y, sets, visit, n, scratch, second):
         set_products(sets, i, visit.records, n + 1, n, visit.change)
 
 
-@entry
+@compiled_loop
 def count_outputs(problem, counts):
     """counts[i] = how many outputs `kernels.all_outputs` may write."""
     for i in range(len(counts)):
         counts[i] = kernels.n_outputs(problem, i)
 
 
-@entry
+@compiled_loop
 def list_pass(problem, sets, visit, ys, scratch, second):
     """V_i = all outputs of example i but the target, if it costs nothing."""
     for i in range(len(sets.head)):
@@ -135,7 +135,7 @@ def first_sets(problem: Any, products: bool) -> ActiveSets:
     return sets
 
 
-@entry
+@compiled_loop
 def name_pass(problem, loss, first, last, w, work, starts, out, values):
     """The outputs that `loss`, a hinge, finds most violated at w, first <= i < last, end to end in `out`; and by how much."""
     for i in range(first, last):
@@ -143,7 +143,7 @@ def name_pass(problem, loss, first, last, w, work, starts, out, values):
         copy(work.y[: starts[i + 1] - starts[i]], out[starts[i] : starts[i + 1]])
 
 
-@entry
+@compiled_loop
 def admit_pass(problem, starts, out, values, C, sets, visit, scratch, second):
     """V_i <- V_i + {y_i} for the outputs in `out` that are new and violated; returns how many, and the sum of C_i values[i]."""
     added, total = 0, 0.0
@@ -188,7 +188,7 @@ def two_accumulators(problem: Any, dtype: Any) -> tuple[Accumulator, Accumulator
     return accumulator(d, width, dtype), accumulator(d, width, dtype)
 
 
-@entry
+@compiled_loop
 def found_pass(problem, gamma, first, last, C, sets, w, visit, scratch, losses, gradient):
     """losses[i] = sum over V_i of the violations at w, first <= i < last; gradient += sum_i C_i (subgradient), if not empty."""
     records, slots, all_ys, values = visit.records, visit.slots, visit.ys, visit.gradient

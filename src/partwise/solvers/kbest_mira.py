@@ -40,7 +40,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.losses.in_loops import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
@@ -103,7 +103,7 @@ def solve_margins(K, b, n, C, tol, max_steps, alpha, g):
                 g[j] += step * K[j, down]
 
 
-@entry
+@compiled_loop
 def kbest_mira_pass(problem, gamma, order, C, weights, work, margins, tol, max_steps):
     """Visit the examples in `order`; returns sum_i C_i L_i as seen."""
     total = 0.0

@@ -40,7 +40,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, is_convex, objective, spans
@@ -49,7 +49,7 @@ from partwise.solvers.base import Progress, Solver, State, Task
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2
 
 
-@entry
+@compiled_loop
 def move(to, w, gradient, c_gradient, pairs, rows, c, first, last):
     """to = w + c_gradient * gradient + sum_k c[k] * pairs[rows[k]], for weights in [first, last)."""
     sums = np.empty(BLOCK)
@@ -66,14 +66,14 @@ def move(to, w, gradient, c_gradient, pairs, rows, c, first, last):
             to_block[j] = total[j]
 
 
-@entry
+@compiled_loop
 def rescale(to, w, ratio, first, last):
     """to = w + ratio * (to - w), for weights in [first, last)."""
     for j in range(first, last):
         to[j] = w[j] + ratio * (to[j] - w[j])
 
 
-@entry
+@compiled_loop
 def learn(to, w, new, old, aim, pairs, slot, rows, first, last):
     """Store the pair s = to - w, y = new - old in rows 2 slot, 2 slot + 1 of `pairs`, for weights in [first, last).
 

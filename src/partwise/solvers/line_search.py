@@ -45,7 +45,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.kernels import MOST_CHUNKS, chunks
 
@@ -122,14 +122,14 @@ def minimise(
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@entry
+@compiled_loop
 def count_parts(problem, counts):
     """counts[i] = number of parts of example i."""
     for i in range(len(counts)):
         counts[i] = kernels.n_parts(problem, i)
 
 
-@entry
+@compiled_loop
 def score_pass(problem, gamma, first, last, w, direction, starts, here, ahead, references):
     """Part scores of the examples in [first, last) by w, with gamma times the cost, and by `direction`; scores of the targets."""
     for i in range(first, last):
@@ -143,7 +143,7 @@ def score_pass(problem, gamma, first, last, w, direction, starts, here, ahead, r
             kernels.add_cost(problem, i, gamma, of_w)
 
 
-@entry
+@compiled_loop
 def line_pass(problem, which, step, starts, here, ahead, references, theta, y, lines):
     """lines[k] = (A, B) of the best output of example which[k] at `step`."""
     for k in range(len(which)):

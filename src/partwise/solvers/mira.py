@@ -29,13 +29,13 @@ from dataclasses import dataclass
 
 from partwise import kernels
 from partwise.engine.accumulator import squared_norm
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import Maximum, score_augmented
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import add, count_step
 
 
-@entry
+@compiled_loop
 def mira_pass(problem, gamma, order, C, weights, work):
     """Visit the examples in `order`; returns sum_i C_i L_i as seen."""
     total = 0.0

@@ -53,7 +53,7 @@ from typing import ClassVar
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.linear_pieces import PIECEWISE, best_piece, piece_value, score_pieces
 from partwise.losses.records import Loss
 from partwise.objective import SLICE, Value
@@ -79,7 +79,7 @@ SWEEPS = 100  # over all working sets, at most, for one solution of the restrict
 FEW = 10  # sweeps over the examples that are not solved yet, between two over all of them
 
 
-@entry
+@compiled_loop
 def violation_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, epsilon, most, alone):
     """Visit the examples in `order` until `most` constraints are added; returns how many visits that took, and how many it were.
 

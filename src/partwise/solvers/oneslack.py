@@ -44,7 +44,7 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
 from partwise.losses.in_loops import Workspace, workspace
 from partwise.losses.linear_pieces import PIECEWISE, add_piece, best_piece, piece_value, score_pieces
@@ -86,7 +86,7 @@ def remember(cache, i, y, now):
     copy(y, cache.outputs[place, first : first + len(y)])
 
 
-@entry
+@compiled_loop
 def oracle_pass(problem, loss, first, last, C, w, work, cache, now, losses, gradient):
     """losses[i] = L_i(w) and gradient += C_i dL_i(w) for first <= i < last; what is found enters the cache."""
     for i in range(first, last):
@@ -101,7 +101,7 @@ def oracle_pass(problem, loss, first, last, C, w, work, cache, now, losses, grad
             remember(cache, i, y, now)
 
 
-@entry
+@compiled_loop
 def cached_pass(problem, loss, first, last, C, w, work, cache, now, losses, gradient):
     """The same with the best of the target and the outputs in the cache, which is a lower bound of L_i(w)."""
     for i in range(first, last):

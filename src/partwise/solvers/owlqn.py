@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, objective, spans, take
@@ -46,7 +46,7 @@ from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.lbfgs import DECREASE, Memory, learn, move
 
 
-@entry
+@compiled_loop
 def pseudo_gradient(pseudo, w, gradient, l1_ratio, first, last):
     """The pseudo-gradient into `pseudo`, for weights in [first, last); returns its squared norm and ||w||_1 there."""
     square, norm = 0.0, 0.0
@@ -69,7 +69,7 @@ def pseudo_gradient(pseudo, w, gradient, l1_ratio, first, last):
     return square, norm
 
 
-@entry
+@compiled_loop
 def align(to, w, pseudo, l1_ratio, first, last):
     """Make of to = w + t d the point w(t) of the module, for weights in [first, last); returns pg . (w(t) - w) there.
 

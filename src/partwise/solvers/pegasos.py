@@ -50,7 +50,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partwise.engine.accumulator import dot, squared_norm
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
@@ -58,7 +58,7 @@ from partwise.solvers.sgd import StochasticSolver, StochasticState
 from partwise.solvers.weights import NORM, SCALE, add, current, enter, shrink
 
 
-@entry
+@compiled_loop
 def pegasos_pass(problem, loss, order, C, weights, work, n, t, radius, power, dual):
     """Visit the examples in `order` as steps t + 1, t + 2, ..; returns sum_i C_i L_i as seen. dual[0] is the sum over s above."""
     total, numbers = 0.0, weights.numbers

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.losses.in_loops import score_augmented
 from partwise.solvers.online import OnlineSolver, OnlineState
 from partwise.solvers.weights import add, count_step
@@ -44,7 +44,7 @@ def differ(a, b):
     return False
 
 
-@entry
+@compiled_loop
 def perceptron_pass(problem, order, C, weights, work):
     """Visit the examples in `order`; returns sum_i C_i L_i as seen, and the number of mistakes."""
     total, mistakes = 0.0, 0

@@ -39,7 +39,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 
 EPS = float(np.finfo(np.float64).eps)
 PIVOT = 16.0 * EPS  # part of the diagonal of M below which a pivot is rounding error
@@ -103,7 +103,7 @@ def factorise(gram: np.ndarray, sigma: float, members: np.ndarray, support: np.n
     return len(members)
 
 
-@entry
+@compiled_loop
 def active_set(gram, offset, alpha, sigma, support, factor, size, tol, most):
     """Move `alpha` to the minimum, in place; returns the value, the gap and the number of steps.
 

@@ -54,7 +54,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.losses.in_loops import score_augmented, workspace
 from partwise.objective import Value
 from partwise.solvers.active import DualState, certified_dual, reserve, weights_of
@@ -153,7 +153,7 @@ def send_to_sleep(C, visit, n, asleep):
         asleep[visit.records[k]] = (mass == 0.0 and g > 0.0) or (mass == C and g < 0.0)
 
 
-@entry
+@compiled_loop
 def oracle_pass(problem, loss, order, C, sets, w, visit, work, second, sweeps, quiet, losses, gaps, changes, rest, calm, asleep):
     """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls.
 
@@ -197,7 +197,7 @@ def oracle_pass(problem, loss, order, C, sets, w, visit, work, second, sweeps, q
     return gained, calls
 
 
-@entry
+@compiled_loop
 def cached_pass(problem, loss, order, C, sets, w, visit, second, sweeps, losses, gaps, changes, asleep, wake):
     """Visit the examples in `order` without the oracle; returns the gain in D.
 

@@ -48,7 +48,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.linear_pieces import (
@@ -178,7 +178,7 @@ def rounding(w, magnitude):
     return (1e-12 if w.itemsize == 8 else 1e-5) * (1.0 + magnitude)
 
 
-@entry
+@compiled_loop
 def full_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, rest, calm):
     """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls."""
     head, following, start, outputs, slot, weight = sets.head, sets.next, sets.start, sets.outputs, sets.slot, sets.weight
@@ -227,7 +227,7 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
     return gained, calls
 
 
-@entry
+@compiled_loop
 def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy):
     """Visit the examples in `order` without the oracle; returns the gain in D.
 
@@ -264,7 +264,7 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
     return gained
 
 
-@entry
+@compiled_loop
 def seed_pass(problem, loss, w, sets, block, work, second):
     """Put into every S_i the output that w finds most violated, with no mass yet."""
     for i in range(len(sets.head)):

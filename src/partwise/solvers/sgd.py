@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.solvers.base import SLICE, Task
 from partwise.solvers.online import OnlineSolver, OnlineState
@@ -49,7 +49,7 @@ FEW = 1000  # examples, below which a tenth of them and a single epoch tell too 
 TINY = 1e-300
 
 
-@entry
+@compiled_loop
 def sgd_pass(problem, loss, order, C, weights, work, n, decay, eta, t, power):
     """Visit the examples in `order` as steps t + 1, t + 2, .. with lambda = `decay`; returns sum_i C_i L_i as seen."""
     total = 0.0

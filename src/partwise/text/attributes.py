@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import Binary, Sparse
 
 LISTS = (list, tuple, set, frozenset)
@@ -96,7 +96,7 @@ def encode(
     return Binary(ptr, index, n_features) if (value == 1).all() else Sparse(ptr, index, value, n_features)
 
 
-@entry
+@compiled_loop
 def compact(ptr, index, value, last):
     """In place: leave out unknown (negative) features and zeros, add up repeated ones; returns the number of entries left.
 

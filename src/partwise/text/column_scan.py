@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.text.vocabulary import EMPTY, spread, tagged
 
 
@@ -100,7 +100,7 @@ def find_cell(data, start, stop, column, h, found, slots, n):
         slot = (slot + 1) & (slots.size - 1)
 
 
-@entry
+@compiled_loop
 def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
     """Number the cells of all lines from where `state` says; returns whether that was all.
 
@@ -176,7 +176,7 @@ def code_cells(data, layout, codes, starts, ends, found, slots, counts, state):
     return status
 
 
-@entry
+@compiled_loop
 def insert_cells(data, ends, codes, added, edges, out):
     """Copy `data` to `out`, with the bytes added[edges[codes[t]]:edges[codes[t] + 1]] put in at ends[t]."""
     k = p = 0

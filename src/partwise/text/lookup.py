@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.engine.prefetch import request
 from partwise.text.vocabulary import EMPTY, FeatureVocabulary, Program, find, is_among, read_key
 
@@ -92,7 +92,7 @@ def look_up(
     return ptr, index[:n]
 
 
-@entry
+@compiled_loop
 def look_up_rows(lookup, values, own, starts, program, boundary, ptr, index, sought, hashes, found, places):
     """Write the features of all tokens; returns how many there are.
 

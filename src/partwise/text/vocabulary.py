@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.prefetch import request
 
 EMPTY = -1  # a free slot
@@ -234,7 +234,7 @@ def is_among(index, start, stop, feature):
     return False
 
 
-@entry
+@compiled_loop
 def put_all(keys, n, slots, arity):
     """Put keys 0..n-1 into empty slots; returns the number of the first that is there already, or n."""
     for number in range(n):
@@ -247,7 +247,7 @@ def put_all(keys, n, slots, arity):
     return n
 
 
-@entry
+@compiled_loop
 def number_rows(values, starts, program, boundary, keys, slots, ptr, index, sought, hashes, state):
     """Number the features of all tokens from where `state` says; returns whether it stopped for want of room.
 
@@ -299,7 +299,7 @@ def number_rows(values, starts, program, boundary, keys, slots, ptr, index, soug
     return full
 
 
-@entry
+@compiled_loop
 def drop_features(ptr, index, renumber):
     """In place: number features anew and leave out those whose new number is negative; returns the number of entries left."""
     n = 0
@@ -314,7 +314,7 @@ def drop_features(ptr, index, renumber):
     return n
 
 
-@entry
+@compiled_loop
 def hash_tokens(values, starts, program, boundary, value_hashes, group_hashes, mask, ptr, index, key):
     """Write the hashes of all tokens' features, each once per token; returns how many there are."""
     n = 0

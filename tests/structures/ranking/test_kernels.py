@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from oracle_cases import Enumeration, ranking_cases
 from oracle_checks import check_features
 from partwise import kernels, solve
-from partwise.engine.compilation import entry, interpret
+from partwise.engine.compilation import compiled_loop, interpret
 from partwise.metrics import ndcg
 from partwise.structures import PartialRankingProblem, ranking_problem
 
 
-@entry
+@compiled_loop
 def ranked(problem, i, w, c, theta, y, ys, values):
     """Scores, the best ranking, the k best."""
     kernels.score(problem, i, w, theta)

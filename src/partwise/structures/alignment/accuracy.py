@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.alignment.best import best_path
 
 LEAST = 0.01  # pairs less likely than that are not worth aligning
 
 
-@entry
+@compiled_loop
 def path_of(theta, n, m, y):
     """The best global alignment by these part scores."""
     return best_path(theta, n, m, False, y)

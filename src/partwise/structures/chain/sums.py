@@ -9,7 +9,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import row
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy, exp, fill, larger, padded_width, smaller
 from partwise.structures.chain.best import gathered
 from partwise.structures.chain.kernels import ChainProblem, n_states
@@ -247,7 +247,7 @@ def expected_log(L, T, S, theta, parts):
     return log_z
 
 
-@entry
+@compiled_loop
 def pair_marginals(problem, i, theta):
     """P(y_t = a, y_{t+1} = b) as an array (T - 1, L, L), under p(y) ~ exp(theta . z(y)).
 
@@ -269,7 +269,7 @@ def pair_marginals(problem, i, theta):
     return pairs
 
 
-@entry
+@compiled_loop
 def score_of_parts(problem, i, w, theta):
     """Part scores of one chain."""
     kernels.score(problem, i, w, theta)

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import n_rows, row_norm
 
 SMALL = 0.1  # standard deviation of a token's scores at the start: against margins of 1, and probabilities near one half
@@ -124,7 +124,7 @@ def small_weights(problem: Any, seed: int, dtype: Any = np.float64) -> np.ndarra
     return w
 
 
-@entry
+@compiled_loop
 def total_norm(rows):
     """sum_r ||x_r||^2."""
     total = 0.0

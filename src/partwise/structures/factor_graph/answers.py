@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.factor_graph.ad3 import ad3, is_closed
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.factors import allows
@@ -58,7 +58,7 @@ class Beliefs:
 FOREST, AD3, EXACT, MARGINALS = range(4)
 
 
-@entry
+@compiled_loop
 def ask(problem, i, how, theta, y, p, bounds, parts):
     """Answer one question about graph i: (value, bound, iterations), or (log Z, converged, sweeps).
 
@@ -80,13 +80,13 @@ def ask(problem, i, how, theta, y, p, bounds, parts):
     return log_z, 1.0 if converged else 0.0, sweeps
 
 
-@entry
+@compiled_loop
 def score_parts(problem, i, w, theta):
     """Scores of the parts of graph i."""
     kernels.score(problem, i, w, theta)
 
 
-@entry
+@compiled_loop
 def first_violated(problem, i, y):
     """The first factor that forbids an output, or -1."""
     graph = view(problem, i)

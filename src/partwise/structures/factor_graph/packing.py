@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import is_sparse
 from partwise.oracles.complete_all import complete_all
 from partwise.structures.factor_graph import kernels  # noqa: F401 - what a packed problem can do
@@ -95,7 +95,7 @@ def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray
     return Arrangement(graph, order, parents, forest, cost_at), groups
 
 
-@entry
+@compiled_loop
 def plan_order(graph, order, parents):
     """See `partwise.structures.factor_graph.order.plan`."""
     return plan(graph, order, parents)

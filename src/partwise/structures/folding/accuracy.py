@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 
 
-@entry
+@compiled_loop
 def most_accurate(parts, n, gamma, y):
     """Write the partners of the most accurate structure into y and return its expected accuracy.
 

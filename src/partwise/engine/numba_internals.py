@@ -1,0 +1,275 @@
+"""All that this package takes from inside numba and llvmlite; nothing else in it touches what they keep to themselves.
+
+Two things come of it:
+
+*Helpers are optimised once, within the loop that calls them* (`HelperCompiler`). numba optimises every function it meets, with
+all that it calls, and turns it into machine code, before it links it into its caller, where all of that is done again: code at
+the bottom of ten calls is optimised ten times, and nine of the ten are thrown away. Here helpers stay as they were written until
+the loop is complete. Compiling takes half the time; the code is the same.
+
+*Compiled loops are kept in files of our own* (`FileCache`; what may be read and written is up to `code_cache`). numba's own cache
+keeps an index per function that two processes can scramble, watches one source file only, and makes everything ready to compile
+before it loads what need not be compiled.
+
+None of this is documented by numba, and any release may change it. `TESTED` are the versions that our tests were run with. With
+others it is used as well, as long as everything is where we look for it (`lacking`); where it is not, or with
+``PARTWISE_PLAIN_NUMBA=1`` in the environment, `PLAIN` is true: numba compiles as it is, and keeps nothing. The same results, but
+each process compiles for itself, and longer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import hashlib
+import io
+import os
+import pickle
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numba
+
+from partwise.engine.code_cache import CodeFiles
+
+try:
+    from llvmlite import binding
+    from numba.core import serialize
+    from numba.core.caching import _Cache
+    from numba.core.codegen import JITCodeLibrary
+    from numba.core.compiler import Compiler, CompileResult
+    from numba.core.environment import Environment, lookup_environment
+except ImportError:  # what is below stands on nothing then, and nobody uses it
+    binding = serialize = lookup_environment = None
+    _Cache = JITCodeLibrary = Compiler = CompileResult = Environment = object
+
+TESTED = {
+    "numba": ("0.60.0", "0.61.2", "0.62.1", "0.63.1", "0.64.0", "0.65.1", "0.66.0", "0.67.0", "0.68.1"),
+    "llvmlite": ("0.43.0", "0.44.0", "0.45.1", "0.46.0", "0.46.0", "0.47.0", "0.48.0", "0.49.0", "0.50.0"),
+}
+
+EXPECTED: tuple[tuple[Any, str], ...] = (
+    (binding, "add_symbol address_of_symbol parse_assembly parse_bitcode"),
+    (serialize, "dumps"),
+    (_Cache, "cache_path disable enable flush load_overload save_overload"),
+    (
+        JITCodeLibrary,
+        "_ensure_finalized _finalize_dynamic_globals _finalize_final_module _finalized _optimize_final_module codegen "
+        "get_pointer_to_function has_dynamic_globals serialize_using_object_code",
+    ),
+    (Compiler, "define_pipelines"),
+    (CompileResult, "_rebuild _reduce codegen library"),
+    (Environment, "_memo can_cache"),
+)
+
+
+def lacking(expected: Iterable[tuple[Any, str]]) -> list[str]:
+    """The attributes that are not where they are expected."""
+    return [name for owner, names in expected for name in names.split() if not hasattr(owner, name)]
+
+
+#: whether numba compiles as it is
+PLAIN = os.environ.get("PARTWISE_PLAIN_NUMBA", "") not in ("", "0") or bool(lacking(EXPECTED))
+
+
+def compile_loop(function: Callable, options: dict[str, Any], files: CodeFiles | None) -> Any:
+    """What numba makes of a loop; kept in `files`, unless there are none."""
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    if PLAIN:
+        _tell_why()
+    elif files is not None and hasattr(dispatcher, "_cache"):
+        dispatcher._cache = FileCache(files)
+    return dispatcher
+
+
+@functools.cache
+def _tell_why() -> None:
+    missing = lacking(EXPECTED)
+    if missing:
+        warnings.warn(
+            f"numba {numba.__version__} is not as partwise knows it (there is no {missing[0]}): every process compiles for "
+            f"itself. Known versions: {', '.join(TESTED['numba'])}.",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Helpers
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class NoEnvironments:
+    """What a helper sees of the machine-code generator: its environment has no address yet (`place_environments`)."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing to write to."""
+
+
+class HelperLibrary(JITCodeLibrary):
+    """Code that is only ever linked into other code: not optimised, not turned into machine code."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """None: Python does not call helpers."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> NoEnvironments:
+        """See there."""
+        return NoEnvironments()
+
+
+class HelperCompiler(Compiler):
+    """numba's compiler, writing into a `HelperLibrary`."""
+
+    def define_pipelines(self) -> list:
+        """Those of numba."""
+        if self.state.library is None:
+            self.state.library = HelperLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+#: options of loops, and of what loops call, that numba does not document
+LOOP: dict[str, Any] = {} if PLAIN else {"no_cfunc_wrapper": True}
+HELPER: dict[str, Any] = {} if PLAIN else {**LOOP, "pipeline_class": HelperCompiler}
+
+
+def place_environments(library: Any) -> None:
+    """Tell a finished loop where the environments of its helpers are: printing from compiled code looks at them."""
+    engine = library.codegen._engine
+    for variable in library._final_module.global_variables:
+        environment = lookup_environment(variable.name)
+        address = 0 if environment is None else engine.get_global_value_address(variable.name)
+        if address:
+            ctypes.c_void_p.from_address(address).value = id(environment)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Code from disk
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class FileCache(_Cache):
+    """What numba asks for compiled code; one for each loop and structure."""
+
+    def __init__(self, files: CodeFiles):
+        self.files, self.enabled = files, True
+
+    @property
+    def cache_path(self):
+        return str(self.files.path)
+
+    def enable(self):
+        self.enabled = True
+
+    def disable(self):
+        self.enabled = False
+
+    def flush(self):
+        self.files.clear()
+
+    def load_overload(self, sig, target_context):
+        with contextlib.suppress(Exception):  # written by another numba than we know: compile, and overwrite it
+            data = self.files.read(key_of(sig, target_context.codegen())) if self.enabled else None
+            if data is not None:
+                return rebuild(data, target_context)
+        self.files.announce()
+        return None
+
+    def save_overload(self, sig, data):
+        with contextlib.suppress(Exception):  # another numba than we know: works, only slower next time
+            place_environments(data.library)
+            if self.enabled and not data.library.has_dynamic_globals:
+                self.files.write(key_of(sig, data.codegen), reduced(data))
+
+
+def key_of(sig: Any, codegen: Any) -> str:
+    """Of a signature, on this kind of processor."""
+    return hashlib.sha256(repr((sig, codegen.magic_tuple())).encode()).hexdigest()[:16]
+
+
+def reduced(result: Any) -> bytes:
+    """A finished loop as bytes, with the symbols it needs."""
+    code, *rest = result._reduce()
+    return serialize.dumps((external_symbols(result.library), (object_code_only(code), *rest)))
+
+
+def rebuild(data: bytes, target_context: Any) -> Any:
+    """The loop that `reduced` made bytes of."""
+    symbols, payload = CompiledCode(io.BytesIO(data)).load()
+    if not linkable(symbols):
+        target_context.refresh()
+    return CompileResult._rebuild(target_context, *payload)
+
+
+def external_symbols(library: Any) -> list[str]:
+    """What compiled code takes from outside: the allocator, the C interface of Python, mathematics."""
+    module = library._final_module
+    declared = (v.name for v in (*module.functions, *module.global_variables) if v.is_declaration)
+    return sorted(name for name in declared if not name.startswith("llvm."))
+
+
+def object_code_only(library: tuple) -> tuple:
+    """A library, in the form numba keeps it in, without the bitcode that only inlining it elsewhere would need.
+
+    What is left of the bitcode are the names it defines: numba asks for them before it looks anything up.
+    """
+    name, kind, data = library
+    if kind != "object":
+        return library
+    machine_code, bitcode = data
+    module = binding.parse_bitcode(bitcode)
+    names = [f'define void @"{f.name}"() {{ ret void }}' for f in module.functions if not f.is_declaration]
+    names += [f'@"{g.name}" = global i8 0' for g in module.global_variables if not g.is_declaration]
+    return name, kind, (machine_code, binding.parse_assembly("\n".join(names)).as_bitcode())
+
+
+@functools.cache
+def _register_allocator() -> None:
+    from numba.core.runtime import _nrt_python
+
+    for name, address in _nrt_python.c_helpers.items():
+        binding.add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+def linkable(symbols: list[str]) -> bool:
+    """Whether code that needs `symbols` can run in this process as it is.
+
+    Where it cannot, numba's ``refresh`` makes everything known that any code could need, and makes ready to compile: a quarter
+    of a second and 60 MB that code from disk hardly ever needs.
+    """
+    _register_allocator()
+    return all(binding.address_of_symbol(name) for name in symbols)
+
+
+def _environment(module: str, constants: list, name: str) -> Environment:
+    environment = lookup_environment(name)
+    if environment is None:
+        environment = Environment(vars(sys.modules[module]) if module in sys.modules else {"__name__": module})
+        environment.consts[:] = constants
+        environment.env_name = name
+        Environment._memo[name] = environment
+    return environment
+
+
+class CompiledCode(pickle.Unpickler):
+    """Reads compiled code without importing the module of every function in it.
+
+    numba does that for the sake of their globals, which code that was compiled without Python objects never looks at; with the
+    first slice of an array come all of numba's implementations of arrays, a tenth of a second and 30 MB.
+    """
+
+    def find_class(self, module: str, name: str) -> Any:
+        """Our own way to make the environment of a function; all else as it is."""
+        return _environment if (module, name) == ("numba.core.environment", "_rebuild_env") else super().find_class(module, name)
