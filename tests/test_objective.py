@@ -6,10 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-from partwise import kernels
+from partwise import kernels, passes
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
-from partwise.objective import losses_at, objective, spans
+from partwise.objective import best_outputs, losses_at, objective, spans
 from partwise.structures import chain_problem, multiclass_problem
 
 SMOOTH = [get_loss("crf"), get_loss("softmax_margin"), Family(3.0, 1.0)]
@@ -231,3 +231,20 @@ def test_an_error_in_one_thread_reaches_the_caller_and_leaves_none_waiting():
     with pytest.raises(ArithmeticError, match="example 0"):
         objective(Faulty(), get_loss("crf"), np.ones(16), np.zeros(1), 3)
     assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("size", [0, 11, 13])
+def test_weights_of_another_shape_never_reach_compiled_code(size):
+    problem = multiclass_problem(np.eye(4), [0, 1, 2, 0], 3)
+    w = np.zeros(size)
+    asked = [
+        lambda: losses_at(problem, get_loss("hinge"), w),
+        lambda: best_outputs(problem, w),
+        lambda: passes.marginals(problem, w, 1.0),
+        lambda: passes.kbest(problem, w, 2),
+        lambda: passes.values_of_targets(problem, w),
+        lambda: passes.parts(problem, 0, w, 1.0),
+    ]
+    for ask in asked:
+        with pytest.raises(ValueError, match=f"There are {size} weights .* where the problem has 12"):
+            ask()

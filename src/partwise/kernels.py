@@ -403,6 +403,15 @@ def measure(problem, lengths):
     return largest, total
 
 
+def check_weights(problem: Any, w: np.ndarray) -> None:
+    """Compiled loops do not check indices: weights of another shape than the problem's must not reach them."""
+    if w.ndim != 1 or w.size != n_weights(problem):
+        raise ValueError(
+            f"There are {w.size} weights of shape {w.shape}, where the problem has {n_weights(problem)}: they belong to another "
+            "problem, or a parameter that decides the shape of the model was changed after fitting. Change it back, or fit again."
+        )
+
+
 MOST_CHUNKS = 8  # ranges of examples or of weights that threads take in turn
 
 

@@ -85,6 +85,7 @@ def is_convex(problem: Any, loss: Loss) -> bool:
 
 def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """L_i(w) of every example. One oracle call each."""
+    kernels.check_weights(problem, w)
     losses, none = np.zeros(kernels.n_examples(problem)), np.zeros(0)
 
     def run(chunk):
@@ -240,6 +241,7 @@ def completions(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outpu
 
 def outputs_by(oracle: Any, problem: Any, w: np.ndarray, n_jobs: int | None) -> Outputs:
     """What the loop `oracle` finds for every example."""
+    kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     out, values = np.zeros(starts[-1], np.int32), np.zeros(len(starts) - 1)
 

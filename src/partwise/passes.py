@@ -57,6 +57,7 @@ def score_pass(problem, i, w, theta):
 
 def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Node marginals (positions of all examples, labels) under p(y) ~ exp(beta s(y)), and the log-partition of every example."""
+    kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     out, log_z = np.zeros((starts[-1], kernels.width(problem))), np.zeros(len(starts) - 1)
 
@@ -69,6 +70,7 @@ def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = Non
 
 def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The k best outputs end to end (k, positions), their scores (N, k), and how many each example has (N,)."""
+    kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1
     out, values, found = np.zeros((k, starts[-1]), np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64)
@@ -82,6 +84,7 @@ def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tup
 
 def values_of_targets(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """The score of every example's target output."""
+    kernels.check_weights(problem, w)
     _, parts = kernels.sizes(problem)
     values = np.zeros(kernels.n_examples(problem))
 
@@ -103,6 +106,7 @@ def part_pass(problem, i, w, beta, theta, parts):
 
 def parts(problem: Any, i: int, w: np.ndarray, beta: float) -> np.ndarray:
     """The probability of every part of example i."""
+    kernels.check_weights(problem, w)
     n = int(kernels.n_parts(problem, i))
     theta, out = np.zeros(n), np.zeros(n)
     part_pass(problem, i, w, beta, theta, out)

@@ -139,3 +139,11 @@ def test_structure_in_plain_python_needs_no_oracle_of_its_own():
     for i in range(6):
         cost, score, reference = points(problem, i, result.w)
         assert losses_at(problem, Rescaled(1), result.w)[i] <= (cost * (score - reference) + cost).max() + 1e-9
+
+
+def test_room_for_one_output_is_not_overrun():
+    """A structure of a user's may say that there is one cost: what is found beyond has no place."""
+    problem = multiclass_problem(np.eye(3), [0, 1, 2], 3)
+    theta, ys, values, costs = np.array([0.0, 2.0, 1.0]), np.full((1, 1), 9, np.int32), np.zeros(1), np.zeros(1)
+    assert search_costs(problem, 0, theta, ys, values, costs, np.zeros((2, 2))) == (1, 1)
+    assert ys.tolist() == [[1]] and values.tolist() == [2.0] and costs.tolist() == [1.0]

@@ -44,6 +44,8 @@ def search_costs(problem, i, theta, ys, values, costs, lines):
         return 0, 0
     values[0], costs[0] = top, kernels.cost(problem, i, ys[0])
     lines[0, 0], lines[0, 1] = 0.0, top
+    if len(values) < 2:  # there is room for one only
+        return 1, 1
     augmented = np.zeros(len(theta), theta.dtype)
     for k in range(len(theta)):
         if theta[k] == -np.inf:
