@@ -25,7 +25,7 @@ from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.structures.constituency.kernels import grammar_problem, make_grammar
 from partwise.structures.dependency.kernels import is_projective
-from partwise.tasks.constituency.estimator import BracketParser
+from partwise.tasks.constituency.estimator import ConstituencyParser
 from partwise.tasks.constituency.files import Constituent, from_heads
 from partwise.tasks.constituency.scores import PUNCTUATION, bracket_scores
 from partwise.tasks.dependency.files import read_treebank
@@ -110,7 +110,7 @@ def run(options: Options) -> Report:
         return Report("constituency", rows, notes=[f"no trees were learnt: there is no folder {FOLDER} in $PARTWISE_DATA"])
     train = trees_of(folder / f"{PREFIX}train.conllu.gz", LONGEST, TRAINING[options.short])
     test = trees_of(folder / f"{PREFIX}test.conllu.gz", None)
-    parser = BracketParser(max_epochs=5, random_state=0)
+    parser = ConstituencyParser(solver="dca", max_epochs=5)
     parser.fit(train[:50])  # compiled
     clock = time.process_time()
     parser.fit(train)

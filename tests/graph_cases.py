@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from partwise import kernels
-from partwise import FactorGraph, graph_problem
+from partwise import FactorGraph, graph_problem, kernels
 
 LOGIC = ("xor", "at_most_one", "or_", "imply", "and_out", "budget")
 
@@ -95,3 +94,27 @@ def every_output(g):
     theta = scores_of(problem, 0, None)
     outputs = list(kernels.outputs(problem, 0))
     return np.array(outputs), np.array([kernels.value_of(problem, 0, theta, y) for y in outputs])
+
+
+def paths(n=6, seed=0, edge_features=False):
+    """Short paths whose labels come in runs; a node alone does not tell its label."""
+    rng = np.random.default_rng(seed)
+    X, y = [], []
+    for _ in range(n):
+        k = int(rng.integers(3, 6))
+        labels = np.cumsum(rng.random(k) < 0.4) % 3
+        nodes = np.eye(3)[labels] + rng.normal(0, 0.3, (k, 3))
+        edges = np.stack([np.arange(k - 1), np.arange(1, k)], axis=1)
+        same = (labels[1:] == labels[:-1]).astype(float)[:, None]
+        X.append((nodes, edges, same) if edge_features else (nodes, edges))
+        y.append(np.array(["a", "b", "c"])[labels])
+    return X, y
+
+
+def several(n=24, seed=0):
+    """Label 2 goes with label 0, label 1 by itself; the features tell of 0 and 1."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = np.stack([X[:, 0] > 0, X[:, 1] > 0.3, X[:, 0] > 0], axis=1).astype(int)
+    X[:, 2:] *= 0.1
+    return X, y

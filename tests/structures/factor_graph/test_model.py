@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 import partwise
 from graph_cases import every_output, forest_cases, random_graph
+from oracle_checks import check_features, check_oracles
 from partwise import FactorGraph, graph_families, graph_problem, kernels
 from partwise.structures.factor_graph.answers import Answer
-from oracle_checks import check_features, check_oracles
 
 
 def check_forests(case):

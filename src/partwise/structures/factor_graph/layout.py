@@ -36,7 +36,7 @@ NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one
 SINGLE_ROOT, PROJECTIVE = 1, 2  # kinds of trees
 
 
-class Graph(NamedTuple):
+class FactorLayout(NamedTuple):
     """One factor graph: V variables, F factors, P ports. Offsets have one entry more than things."""
 
     states: np.ndarray  #: (V,) number of states; 1 for a bit, which has one literal

@@ -14,7 +14,7 @@ import numpy as np
 
 from partwise.structures.factor_graph.description import Factors, WeightBlock, tie_entries
 from partwise.structures.factor_graph.layout import DENSE
-from partwise.structures.factor_graph.packing import Arrangement, Packed, arrange, join, nonzeros, with_completions
+from partwise.structures.factor_graph.packing import Arrangement, PackedGraph, arrange, join, nonzeros, with_completions
 from partwise.structures.factor_graph.problem import GraphProblem
 
 NODE, EDGE = "node", "edge"  #: the blocks of weights
@@ -50,7 +50,7 @@ def pairwise_problem(
     return with_completions(join(packed, blocks, [] if ties is None else [ties], gold, costs, search, partial))
 
 
-def pack(arranged: Arrangement, nodes: Any, edges: Any, blocks: dict[str, WeightBlock], tied: bool) -> Packed:
+def pack(arranged: Arrangement, nodes: Any, edges: Any, blocks: dict[str, WeightBlock], tied: bool) -> PackedGraph:
     """One graph."""
     V, F = len(arranged.graph.states), len(arranged.graph.kind)
     counts, tie = np.zeros(V + F, np.int64), np.full(F, -1, np.int64)
@@ -66,4 +66,4 @@ def pack(arranged: Arrangement, nodes: Any, edges: Any, blocks: dict[str, Weight
     if tied:
         tie[: edges.shape[0]] = 0
     given = np.zeros(int(arranged.graph.table[-1]))
-    return Packed(arranged, given, counts, np.concatenate(start), np.concatenate(value), tie)
+    return PackedGraph(arranged, given, counts, np.concatenate(start), np.concatenate(value), tie)

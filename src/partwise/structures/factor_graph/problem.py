@@ -18,7 +18,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
-from partwise.structures.factor_graph.layout import Graph
+from partwise.structures.factor_graph.layout import FactorLayout
 
 NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
 
@@ -39,7 +39,7 @@ class Search(NamedTuple):
 class GraphProblem(NamedTuple):
     """N packed graphs; the arrays of `graphs` lie end to end, their entries counted from the beginning of each graph."""
 
-    graphs: Graph
+    graphs: FactorLayout
     variables: np.ndarray  #: (N + 1,) first variable of each graph
     literals: np.ndarray  #: (N + 1,) first literal
     factors: np.ndarray  #: (N + 1,) first factor
@@ -72,12 +72,12 @@ class PartialGraphProblem(GraphProblem):
 
 @helper
 def view(problem, i):
-    """Graph i."""
+    """The layout of graph i."""
     g = problem.graphs
     v, w = problem.variables[i], problem.variables[i + 1]
     f, e = problem.factors[i], problem.factors[i + 1]
     p, q = problem.ports[i], problem.ports[i + 1]
-    return Graph(
+    return FactorLayout(
         g.states[v:w],
         g.first[v + i : w + i + 1],
         g.owner[problem.literals[i] : problem.literals[i + 1]],

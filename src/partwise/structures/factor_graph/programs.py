@@ -36,7 +36,7 @@ from partwise.structures.factor_graph.layout import (
 )
 
 
-class Program(NamedTuple):
+class LinearProgram(NamedTuple):
     """max c . x over low <= A x <= high, 0 <= x <= top, the first so many columns whole if asked for."""
 
     c: np.ndarray
@@ -49,14 +49,14 @@ class Program(NamedTuple):
     n_literals: int
 
 
-def linear_program(graph: Any, theta: np.ndarray, without: frozenset[int] = frozenset()) -> Program:
+def linear_program(graph: Any, theta: np.ndarray, without: frozenset[int] = frozenset()) -> LinearProgram:
     """The program of a graph, but for the factors in `without`."""
     n, extra = int(graph.first[-1]), 0
     for f in np.flatnonzero(graph.kind == TREE).tolist():
         extra += int(graph.members[graph.slots[f]]) * int(graph.ports[f + 1] - graph.ports[f])
     c = np.concatenate([theta, np.zeros(extra)])
     top = np.where(np.isneginf(c), 0.0, 1.0)
-    program = Program(np.where(np.isneginf(c), 0.0, c), top, [], [], [], [], [], n)
+    program = LinearProgram(np.where(np.isneginf(c), 0.0, c), top, [], [], [], [], [], n)
     flow = len(theta)
     for v, states in enumerate(graph.states):
         if states > 1:
@@ -75,7 +75,7 @@ def linear_program(graph: Any, theta: np.ndarray, without: frozenset[int] = froz
     return program
 
 
-def add(program: Program, columns: Any, values: Any, low: float, high: float) -> None:
+def add(program: LinearProgram, columns: Any, values: Any, low: float, high: float) -> None:
     """One row."""
     columns = list(columns)
     program.rows.extend([len(program.low)] * len(columns))
@@ -85,7 +85,7 @@ def add(program: Program, columns: Any, values: Any, low: float, high: float) ->
     program.high.append(high)
 
 
-def add_dense(program: Program, graph: Any, f: int) -> None:
+def add_dense(program: LinearProgram, graph: Any, f: int) -> None:
     """Entries of the table agree with the states of its variables."""
     members = graph.members[graph.slots[f] : graph.slots[f + 1]]
     sizes = [2 if graph.states[v] == 1 else int(graph.states[v]) for v in members]
@@ -100,7 +100,7 @@ def add_dense(program: Program, graph: Any, f: int) -> None:
             add(program, [*here, literal], [1.0] * len(here) + [-1.0], 0.0, 0.0)
 
 
-def add_logic(program: Program, graph: Any, f: int) -> None:
+def add_logic(program: LinearProgram, graph: Any, f: int) -> None:
     """Hard factors; "not a literal" is one less it."""
     kind, a, b = graph.kind[f], graph.ports[f], graph.ports[f + 1]
     literal, mark = graph.literal[a:b], graph.mark[a:b]
@@ -129,7 +129,7 @@ def add_logic(program: Program, graph: Any, f: int) -> None:
             say([s, n // 2 + s], [1.0, -1.0], 0.0, 0.0)
 
 
-def add_tree(program: Program, graph: Any, f: int, flow: int) -> int:
+def add_tree(program: LinearProgram, graph: Any, f: int, flow: int) -> int:
     """One flow for each word; returns where the next columns begin."""
     a, b = graph.ports[f], graph.ports[f + 1]
     n, single = int(graph.members[graph.slots[f]]), graph.members[graph.slots[f] + 1] & SINGLE_ROOT
@@ -150,7 +150,7 @@ def add_tree(program: Program, graph: Any, f: int, flow: int) -> int:
     return flow
 
 
-def solve_program(program: Program, whole: bool) -> tuple[float, np.ndarray]:
+def solve_program(program: LinearProgram, whole: bool) -> tuple[float, np.ndarray]:
     """The highest value (-inf: there is none) and the columns."""
     import scipy.optimize
     import scipy.sparse

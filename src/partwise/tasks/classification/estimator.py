@@ -8,40 +8,43 @@ regularised like the others, as in scikit-learn's LinearSVC.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 
-from partwise.losses.records import get_loss
-from partwise.tasks.classification.model import ClassModel, is_partial
-from partwise.tasks.common.base import Structured, _is_bool, _is_count, _is_real
+from partwise.tasks.classification.data import is_partial, read_classes
+from partwise.tasks.classification.model import ClassModel
+from partwise.tasks.classification.suspects import ClassSuspects
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_bool, is_count, is_real
 from partwise.tasks.common.label_arrays import check_k, example_weights, shown
-from partwise.tasks.common.suspects import ClassSuspects
 
 
-def _has_probabilities(self: Classifier) -> bool:
-    if getattr(self, "temperature_", None) is None and not get_loss(self.loss).is_smooth:
-        raise AttributeError(self._no_probabilities())
-    return True
+class WhereProbabilitiesAre:
+    """A method that is there only where there are probabilities, so that ``hasattr`` tells: what scikit-learn looks for."""
+
+    def __init__(self, method: Any):
+        self.method, self.__doc__ = method, method.__doc__
+
+    def __get__(self, model: Any, owner: Any = None) -> Any:
+        if model is None:
+            return self.method
+        if getattr(model, "temperature_", None) is None and not model._loss().is_smooth:
+            raise AttributeError(model._no_probabilities())
+        return self.method.__get__(model, owner)
 
 
-class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class Classifier(ClassSuspects, ClassModel):
     """Linear classifier for two or more classes; with hidden components, a piecewise linear one.
 
-    In training None stands for an unknown class, a set of classes for "one of these".
+    In training None stands for an unknown class, a set of classes for "one of these". With ``loss="hinge"`` it is the multiclass
+    SVM of Crammer and Singer, with ``"crf"`` multinomial logistic regression.
 
     Parameters
     ----------
-    loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
-        ``"hinge"`` is the multiclass SVM of Crammer and Singer, ``"crf"`` is multinomial logistic regression.
-        The ramp losses are robust against wrong labels; the default is ``"hinge"``.
-    C : float, default=1.0
-        Weight of the losses against the regulariser. The smaller, the stronger the regularisation.
-    solver : str or Solver, default="auto"
-        A name from `partwise.SOLVERS` or an object with parameters; `solver_` says what ``"auto"`` picked.
-    l1_ratio : float in [0, 1], default=0.0
-        Share of the L1 norm in the penalty, l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. Above 0 many weights become exactly zero
-        (``result_.n_nonzero`` are not); 1 makes the sparsest models. Choose C anew: it means something else then.
+    %(loss)s
     cost : array (classes, classes) or dict {(true, answered): cost}, optional
         What a mistake costs; 1 by default. For losses with gamma > 0.
     constraints : dict {"allow_labels": [...]}, optional
@@ -49,35 +52,16 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
     class_weight : dict {class: weight} or "balanced", optional
         Multiplies the sample weights; where one of several classes is right, by the mean of theirs.
     hidden : int, default=1
-        Components of each class, for classes that are not one lump (see `partwise.structures.common.hidden`): the model has weights for
-        classes * hidden states, and the score of a class is that of its best one (finite beta: 1/beta log sum exp beta of them).
-        Training begins at small random weights, drawn from `random_state`.
+        Components of each class, for classes that are not one lump (see `partwise.structures.common.hidden`): the model has
+        weights for classes * hidden states, and the score of a class is that of its best one (finite beta: 1/beta log sum exp
+        beta of them). Training begins at small random weights, drawn from `random_state`.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=1.0
         Value of the constant feature: the larger, the less the intercept is regularised.
-    max_epochs : int, optional
-        Each solver has its default.
-    tol : float, default=1e-3
-        Stop at this relative duality gap, where the solver has a certificate.
-    average : bool, optional
-        Whether to return the average of the iterates, for solvers that can.
-    early_stopping : bool, default=False
-        Hold out `validation_fraction` of the examples, stop when their mean cost has not improved for `patience` epochs, and
-        keep the best model seen.
-    validation_fraction : float, default=0.1
-    patience : int, default=5
-    warm_start : bool, default=False
-        Start from the weights of the previous fit. Features and classes must be the same.
-    random_state : int, RandomState or None
-        Decides the order of the examples and what is held out.
-    n_jobs : int, optional
-        Threads for passes over all examples. Never changes the answer.
-    dtype : {"float64", "float32"}
-        Of the weights.
-    callbacks : callable or list of callables, optional
-        Each is called with a `partwise.Record` after every epoch; a true answer stops.
-    verbose : int, default=0
-        Print a line per epoch to stderr.
+    scale : bool, default=False
+        Whether to divide features by their standard deviation in the training data, dense ones less their mean. What features
+        of different units want; `coef_` is about scaled features then. Of `partial_fit` the first call decides.
+    %(learning)s
 
     Attributes
     ----------
@@ -91,6 +75,8 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
         All weights, flat.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+    scale_, centre_ : arrays (features,) or None
+        What features are divided by, and what is taken off before.
     result_ : SolveResult
         How the solver fared, epoch by epoch.
     solver_ : str
@@ -106,60 +92,23 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
     True
     """
 
+    _: KW_ONLY
+    cost: Any = None  # type: ignore[misc]
+    constraints: Any = None
+    class_weight: Any = None
+    hidden: int = 1
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    scale: bool = False
+
+    sklearn_mixins = ("ClassifierMixin",)
     _checks = {
         **Structured._checks,
-        "hidden": (_is_count(1), "an int in the range [1, inf)"),
-        "fit_intercept": (_is_bool, "a bool"),
-        "intercept_scaling": (_is_real(0.0), "a float in the range (0, inf)"),
+        "hidden": (is_count(1), "an int in the range [1, inf)"),
+        "fit_intercept": (is_bool, "a bool"),
+        "intercept_scaling": (is_real(0.0), "a float in the range (0, inf)"),
+        "scale": (is_bool, "a bool"),
     }
-
-    def __init__(
-        self,
-        loss="hinge",
-        C=1.0,
-        solver="auto",
-        l1_ratio=0.0,
-        cost=None,
-        constraints=None,
-        class_weight=None,
-        hidden=1,
-        fit_intercept=True,
-        intercept_scaling=1.0,
-        max_epochs=None,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.cost = cost
-        self.constraints = constraints
-        self.class_weight = class_weight
-        self.hidden = hidden
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -168,7 +117,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, validation=None):
+    def fit(self, X, y, sample_weight=None, *, validation=None, checkpoint=None):
         """Train from nothing, or with ``warm_start=True`` from the previous weights.
 
         Parameters
@@ -180,6 +129,8 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
             Non-negative; examples of weight zero are left out.
         validation : pair (X, y), optional
             Held-out data for early stopping, instead of a part of X.
+        checkpoint : path, optional
+            As in `SequenceLabeler.fit`.
         """
         loss = self._check_parameters()
         before = dict(self.__dict__) if self.warm_start and hasattr(self, "weights_") else None
@@ -192,6 +143,8 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
             raise ValueError(f"Classifier needs examples of at least two classes; y has one class only: {classes.tolist()[0]!r}.")
         truth = self._truth(y, classes)
         weight = self._weights_of(X, truth, classes, sample_weight)
+        if before is None:
+            self._learn_scale(X, weight)
         seed = self._seed()
         held = None
         if validation is not None:
@@ -202,7 +155,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
             X, truth, weight = X[kept], truth[kept], weight[kept]
         if (weight == 0).any():
             X, truth, weight = X[weight > 0], truth[weight > 0], weight[weight > 0]
-        self._solve(self._problem(X, truth, classes), loss, weight, held, start, seed)
+        self._solve(self._problem(X, truth, classes), loss, weight, held, start, seed, checkpoint)
         self.classes_ = classes
         return self
 
@@ -229,6 +182,8 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
             raise ValueError(f"classes={classes!r} is not what the first call of partial_fit or fit saw: {shown(known)}.")
         truth = self._truth(y, known, "Pass classes= with all classes on the first call of partial_fit.")
         weight = self._weights_of(X, truth, known, sample_weight)
+        if fresh:
+            self._learn_scale(X, weight)
         self._advance(self._problem(X, truth, known), loss, weight)
         self.classes_ = known
         return self
@@ -251,7 +206,11 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
         """s(y, h) of every state, (examples, states); -inf where constraints forbid it. With hidden=1 they are the classes."""
         self._require_fitted()
         X = self._validate(X, reset=False)
-        scores = np.asarray(X @ self.coef_.T) + self.intercept_
+        weights, constant = self.coef_, self.intercept_
+        if self.scale_ is not None:
+            weights = weights / self.scale_.astype(weights.dtype)
+            constant = constant if self.centre_ is None else constant - weights @ self.centre_.astype(weights.dtype)
+        scores = np.asarray(X @ weights.T) + constant
         allowed = self._allowed(self.classes_)
         if allowed is not None:
             scores[:, ~self._states.sets(allowed)] = -np.inf
@@ -259,7 +218,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     def _scores(self, X) -> np.ndarray:
         """s(y) of every class, (examples, classes): max_h s(y, h), or for finite beta 1/beta log sum_h exp beta s(y, h)."""
-        scores, loss = self._state_scores(X), get_loss(self.loss)
+        scores, loss = self._state_scores(X), self._loss()
         if self.hidden == 1:
             return scores
         scores = scores.reshape(len(scores), -1, self.hidden)
@@ -289,14 +248,16 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
 
     def score(self, X, y, sample_weight=None):
         """Accuracy. Of examples with several right classes any counts; those whose class is unknown do not count."""
+        scores = self._scores(X)
         if not is_partial(y):
-            return super().score(X, y, sample_weight)
+            right = self.classes_[scores.argmax(axis=1)] == read_classes(y, len(scores), self._who)
+            return float(np.average(right, weights=example_weights(sample_weight, len(right), "example")))
         told = np.array([label is not None for label in y])
         weight = example_weights(sample_weight, len(told), "example")
         if not weight[told].any():
             raise ValueError("There are no labelled examples to score.")
         fits = self._truth(y, self.classes_).fits(len(self.classes_))
-        right = fits[np.arange(len(fits)), self._scores(X).argmax(axis=1)]
+        right = fits[np.arange(len(fits)), scores.argmax(axis=1)]
         return float(np.average(right[told], weights=weight[told]))
 
     def predict_kbest(self, X, k=5):
@@ -314,7 +275,7 @@ class Classifier(ClassifierMixin, ClassSuspects, ClassModel, BaseEstimator):
         p = self._states.total(np.exp(scores))
         return p / p.sum(axis=1, keepdims=True)
 
-    @available_if(_has_probabilities)
+    @WhereProbabilitiesAre
     def predict_proba(self, X):
         """As `predict_marginals`, under scikit-learn's name; there only where probabilities are."""
         return self.predict_marginals(X)

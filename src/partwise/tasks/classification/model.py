@@ -1,7 +1,6 @@
-"""What a linear classifier is: classes and weights, and the packed problems it sees the world through.
+"""What a linear classifier is: classes and weights, how features are scaled, and the packed problems it sees the world through.
 
-The truth of an example is a class, None (unknown) or a set of candidate classes. With ``hidden > 1`` every class is made of
-several states.
+With ``hidden > 1`` every class is made of several states.
 """
 
 from __future__ import annotations
@@ -9,79 +8,100 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d, validate_data
 
-from partwise.features.given_labels import GivenLabels, number_labels
+from partwise.features.given_labels import GivenLabels
+from partwise.features.rows import is_sparse
 from partwise.structures import MulticlassProblem, multiclass_problem
 from partwise.structures.common.hidden import States
+from partwise.tasks.classification.data import (
+    Truth,
+    check_names,
+    is_partial,
+    names_of,
+    number_classes,
+    place,
+    read_classes,
+    read_matrix,
+)
 from partwise.tasks.common.base import Structured
+from partwise.tasks.common.hidden_states import HiddenStates
 from partwise.tasks.common.label_arrays import class_weights, cost_matrix, encode_labels, example_weights, shown
+from partwise.tasks.common.model_file import count_in, labels_in
 
 
-class Truth:
-    """The classes of some examples: codes, and the sets that codes from the number of classes on stand for."""
-
-    def __init__(self, codes: np.ndarray, known: np.ndarray | None = None):
-        self.codes, self.known = codes, known
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def __getitem__(self, which: Any) -> Truth:
-        return Truth(self.codes[which], self.known)
-
-    def fits(self, n_classes: int) -> np.ndarray:
-        """Which classes may be right, bool (examples, classes)."""
-        single = np.eye(n_classes, dtype=bool)
-        return (single if self.known is None else np.vstack([single, self.known]))[self.codes]
-
-
-class ClassModel(Structured):
+class ClassModel(HiddenStates, Structured):
     """Packs and unpacks; trains and answers nothing itself."""
 
     constraints: Any
     class_weight: Any
+    scale: bool
     fit_intercept: bool
     intercept_scaling: float
     classes_: np.ndarray
     weights_: np.ndarray
     n_features_in_: int
+    scale_: np.ndarray | None = None  #: what features are divided by
+    centre_: np.ndarray | None = None  #: what is taken off them before
+    table_: dict[str, Any] | None = None  #: how columns of files become features: `partwise.tasks.classification.table_form`
+
+    # -- reading ------------------------------------------------------------------------------------------------------
+
+    def _validate(self, X, *y, reset=True):
+        """X as a matrix of finite numbers; with y, both. Whether it has the features that it must have."""
+        names = names_of(X)
+        if not reset:
+            check_names(getattr(self, "feature_names_in_", None), names, self._who)
+        matrix = read_matrix(X, self._dtype)
+        n, d = matrix.shape
+        if not reset and d != self.n_features_in_:
+            raise ValueError(f"X has {d} features, but {self._who} is expecting {self.n_features_in_} features as input.")
+        if reset:
+            self.n_features_in_ = d
+            self.__dict__.pop("feature_names_in_", None)
+            if names is not None:
+                self.feature_names_in_ = names
+        return (matrix, read_classes(y[0], n, self._who)) if y else matrix
+
+    # -- scaling ------------------------------------------------------------------------------------------------------
+
+    def _learn_scale(self, X, weight=None) -> None:
+        """Standard deviations, and for dense features, whose zeros need not stay zero, means."""
+        self.scale_ = self.centre_ = None
+        if not self.scale:
+            return
+        weight = np.ones(X.shape[0]) if weight is None else weight
+        weight = weight / weight.sum()
+        mean = np.asarray(weight @ X, np.float64)
+        if is_sparse(X):
+            variance = np.asarray(weight @ X.multiply(X), np.float64).reshape(-1) - mean.reshape(-1) ** 2
+        else:
+            variance = weight @ np.square(X - mean)
+            self.centre_ = mean
+        variance[variance <= 1e-12 * np.square(mean.reshape(-1))] = 1.0  # it is constant
+        self.scale_ = np.sqrt(variance)
+
+    def _scaled(self, X):
+        """Features as the weights see them."""
+        if self.scale_ is None:
+            return X
+        if is_sparse(X) and self.centre_ is None:
+            X = X.copy()
+            X.data /= self.scale_[X.indices].astype(X.dtype)
+            return X
+        X = X.toarray() if is_sparse(X) else X
+        return ((X - (0.0 if self.centre_ is None else self.centre_)) / self.scale_).astype(X.dtype)
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
-    def _validate(self, X, *y, reset=True):
-        """X as a matrix of finite numbers; with y, both."""
-        partial = bool(y) and is_partial(y[0])
-        given = {"y": y[0]} if y and not partial else {}
-        out = validate_data(
-            self, X, **given, accept_sparse="csr", dtype=self._dtype, order="C", reset=reset, ensure_all_finite=False
-        )
-        matrix = out[0] if given else out
-        values = matrix.data if scipy.sparse.issparse(matrix) else matrix
-        if not np.isfinite(values).all():
-            bad = np.flatnonzero(~np.isfinite(values))[0]
-            row = (
-                np.searchsorted(matrix.indptr, bad, side="right") - 1 if scipy.sparse.issparse(matrix) else bad // matrix.shape[1]
-            )
-            raise ValueError(f"Input X contains NaN or infinity: row {row} holds {values.flat[bad]}.")
-        if not y:
-            return matrix
-        if partial:
-            return matrix, number_classes(y[0], matrix.shape[0])
-        check_classification_targets(out[1])
-        return matrix, column_or_1d(out[1], warn=True)
-
     def _learn_classes(self, y) -> np.ndarray:
         """The classes there are, those named in sets included."""
-        return y.learn(_place) if isinstance(y, GivenLabels) else np.unique(y)
+        return y.learn(place) if isinstance(y, GivenLabels) else np.unique(y)
 
     def _truth(self, y, classes, advice="It is not among the classes of this fit.") -> Truth:
         """What is known of the examples; `y` as given, or as `_validate` made it."""
 
         def refuse(k, label):
-            what = f"Label {label!r} of {_place(k)}" if label != set() else f"An empty set, the label of {_place(k)},"
+            what = f"Label {label!r} of {place(k)}" if label != set() else f"An empty set, the label of {place(k)},"
             return ValueError(f"{what} is not one of the classes {shown(classes)}. {advice}")
 
         if isinstance(y, GivenLabels) or is_partial(y):
@@ -100,14 +120,18 @@ class ClassModel(Structured):
         return weight
 
     def _problem(self, X, truth: Truth, classes) -> MulticlassProblem:
-        if scipy.sparse.issparse(X):
+        X = self._scaled(X)
+        constant = np.full((X.shape[0], 1), self.intercept_scaling, self._dtype)
+        if is_sparse(X):
             if not X.has_canonical_format:
                 X = X.copy()
                 X.sum_duplicates()
             if self.fit_intercept:
-                X = scipy.sparse.hstack([X, np.full((X.shape[0], 1), self.intercept_scaling, self._dtype)], format="csr")
+                import scipy.sparse
+
+                X = scipy.sparse.hstack([X, constant], format="csr")
         elif self.fit_intercept:
-            X = np.hstack([X, np.full((X.shape[0], 1), self.intercept_scaling, self._dtype)])
+            X = np.hstack([X, constant])
         elif not X.flags.writeable:
             X = X.copy()  # read-only arrays are a type of their own to numba: not worth a compilation
         states = States(len(classes), self.hidden)
@@ -117,9 +141,7 @@ class ClassModel(Structured):
             wrong = np.flatnonzero(~(truth.fits(len(classes)) & allowed).any(axis=1))
             if len(wrong):
                 label = classes.tolist()[truth.codes[wrong[0]]] if truth.codes[wrong[0]] < len(classes) else "a set"
-                raise ValueError(
-                    f"The label {label!r} of {_place(wrong[0])} violates the 'constraints' parameter of {self._who}."
-                )
+                raise ValueError(f"The label {label!r} of {place(wrong[0])} violates the 'constraints' parameter of {self._who}.")
             allowed = np.broadcast_to(states.sets(allowed), (len(truth), states.n))
         gold, known = states.truth(truth.codes, truth.known)
         return multiclass_problem(X, gold, states.n, states.costs(costs), allowed, self._dtype, known)
@@ -170,39 +192,27 @@ class ClassModel(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"labels": self.classes_, "n_features": int(self.n_features_in_)}
+        header = {"labels": self.classes_, "n_features": int(self.n_features_in_), "training": self.training_}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = [str(name) for name in self.feature_names_in_]
-        return header, {"weights": self.weights_}
+        if self.table_ is not None:
+            header["table"] = self.table_
+        arrays = {"weights": self.weights_, "scale": self.scale_, "centre": self.centre_}
+        return header, {name: array for name, array in arrays.items() if array is not None}
 
     def _from_file(self, header, tensors, need):
-        self.classes_ = need(header, "labels", np.ndarray)
-        self.n_features_in_ = need(header, "n_features", int)
+        self.classes_, self.n_features_in_ = labels_in(header), count_in(header)
+        self.training_, self.table_ = header.get("training"), header.get("table")
         if "feature_names" in header:
             names = need(header, "feature_names", list)
             if len(names) != self.n_features_in_:
                 raise ValueError(f"there are {len(names)} feature names for {self.n_features_in_} features")
             self.feature_names_in_ = np.array(names, object)
+        self.scale_, self.centre_ = tensors.get("scale"), tensors.get("centre")
+        for array in (self.scale_, self.centre_):
+            if array is not None and (array.shape != (self.n_features_in_,) or not np.isfinite(array).all()):
+                raise ValueError("features are scaled by something that is not a number for each")
+        if self.scale_ is not None and not (self.scale_ > 0).all():
+            raise ValueError("features are divided by something that is not positive")
         self.weights_ = tensors["weights"]
         return self._n_inputs(self.n_features_in_) * self._states.n
-
-
-def _place(k: int) -> str:
-    return f"example {k}"
-
-
-def is_partial(y: Any) -> bool:
-    """Whether some label is None (unknown) or a set (one of these)."""
-    if isinstance(y, np.ndarray):
-        y = y if y.dtype == object else ()
-    elif not isinstance(y, list | tuple):
-        return False
-    return any(label is None or isinstance(label, set | frozenset) for label in y)
-
-
-def number_classes(y: Any, n: int) -> GivenLabels:
-    """Labels some of which are unknown or sets."""
-    labels = y.tolist() if isinstance(y, np.ndarray) else list(y)
-    if len(labels) != n:
-        raise ValueError(f"X has {n} examples, but y has {len(labels)} labels.")
-    return number_labels(labels, _place)

@@ -133,3 +133,12 @@ class Command:
 def compressed(path: Path | None, content: bytes) -> bytes:
     """As a file of that name should have it."""
     return gzip.compress(content, mtime=0) if path is not None and path.suffix == ".gz" else content
+
+
+def written_lines(path: Path) -> list[str]:
+    """The lines of a file of templates, say, without blank ones and comments."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    found = [line for line in lines if line and not line.startswith("#")]
+    if not found:
+        raise Refusal(f"{path}: there is nothing in it but blank lines and comments.")
+    return found

@@ -18,4 +18,4 @@ def with_face(core: type) -> type:
 
     mixins = tuple(getattr(sklearn.base, name) for name in core.sklearn_mixins)  # type: ignore[attr-defined]
     body: dict[str, Any] = {"__doc__": core.__doc__, "__module__": "partwise", "__qualname__": core.__name__}
-    return type(core.__name__, (*mixins, core, sklearn.base.BaseEstimator), body)
+    return type(core.__name__, (core, *mixins, sklearn.base.BaseEstimator), body)  # what a core says goes

@@ -1,27 +1,42 @@
-"""Models of constituency trees, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train constituency`` and what follows: from trees in brackets to a model that parses into such trees."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.tasks import percent
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
-TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training
-
-
-def read(file: str, encoding: str) -> Any:
-    """Trees in brackets; or text without: a sentence a line, words with blanks between them."""
-    from partwise.tasks.constituency.files import read_brackets_or_lines
-
-    return read_brackets_or_lines(file, encoding)
+TINY = """(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))
+(S (NP (PRP they)) (VP (VBP see) (NP (DT the) (NN dog))) (. .))
+(S (NP (DT a) (NN cat)) (VP (VBZ sees) (NP (DT the) (JJ old) (NN dog))) (. .))
+"""
 
 
-def count(data: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"sequences": len(data), "tokens": sum(map(len, data)) if isinstance(data, list) else data.n_words}
+@dataclass
+class Options(common.Options):
+    """Of ``train constituency``."""
+
+    tags: str | None = option(LABELS, "given: tags are part of the input; predicted: they are looked for with the tree.")
+    remembered: int | None = option(
+        LABELS, "Children that a node with more than two remembers; -1: all of them. (default: 0)", "--markov", min=-1
+    )
+    template_file: Path | None = option(
+        FEATURES, "File of span templates, one a line, say f.tag|l.tag. (default: a ready-made set)", "--templates"
+    )
+    hash_bits: int | None = option(FEATURES, "There are 2^bits features, with a weight for every symbol.", min=8, max=30)
+    memory: float | None = option(LEARNING, "GB that charts may take, on all threads together. (default: what is free)")
+    traces: bool = option(FILES, "Keep empty elements, -NONE-.", "--traces", default=False)
+    functions: bool = option(FILES, "Keep what follows - or = in a label: NP-SBJ.", "--functions", default=False)
+    first: int | None = option(FILES, "Train on the first so many trees only.", min=1)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def as_brackets(parser: Any, data: Any) -> str:
@@ -53,109 +68,94 @@ def as_drawings(parser: Any, data: Any) -> str:
 
 def as_pictures(parser: Any, data: Any) -> str:
     """One SVG picture with all trees, one below the other."""
-    import re
-
+    from partwise.files.svg_page import one_below_other
     from partwise.tasks.constituency.drawing import as_svg
 
-    top, widest, parts = 0, 0, []
-    for picture in map(as_svg, parser.predict(data)):
-        width, height = (int(re.search(rf'{name}="(\d+)"', picture)[1]) for name in ("width", "height"))  # type: ignore[index]
-        parts.append(picture.replace("<svg ", f'<svg y="{top}" ', 1))
-        top, widest = top + height, max(widest, width)
-    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{widest}" height="{top}">\n'
-    return head + "".join(parts) + "</svg>\n"
+    return one_below_other(map(as_svg, parser.predict(data)))
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {
-    "brackets": as_brackets,
-    "jsonl": as_jsonl,
-    "tree": as_drawings,
-    "svg": as_pictures,
-}
+class Constituency(Command):
+    """Trees of constituents."""
+
+    file = "Trees in brackets, as in the Penn Treebank; gz; '-' is stdin."
+    details = "Brackets with labels: the grammar is read from the trees."
+    example = "partwise train constituency train.mrg --dev dev.mrg -o constituents.model"
+    options = Options
+    forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.constituency.files import read_brackets
+
+        parser = make()
+        if options.remembered is not None:
+            parser.markov = None if options.remembered < 0 else options.remembered
+        if options.template_file is not None:
+            parser.templates = written_lines(options.template_file)
+        kept = {"traces": options.traces, "functions": options.functions}
+        data = read_brackets(file, options.encoding, options.first, **kept)
+        held_out = None if dev is None else read_brackets(dev, options.encoding, **kept)
+
+        def about() -> dict[str, Any]:
+            return {
+                "examples": len(data),
+                "tokens": data.n_words,
+                "labels": len(parser.classes_),
+                "symbols": len(parser.grammar_.symbols),
+                "rules": len(parser.grammar_.rules),
+                "features": 1 << parser.hash_bits,
+            }
+
+        return Training(
+            parser,
+            lambda checkpoint: parser.fit(data, validation=held_out, checkpoint=checkpoint),
+            f"{data.name}: {len(data):,} trees, {data.n_words:,} words",
+            about,
+            None if held_out is None else lambda: self.scores(parser, held_out),
+            metric="f1",
+        )
+
+    def inputs(self, options: Any) -> dict[str, Any]:
+        return {"--templates": getattr(options, "template_file", None)}
+
+    def workload(self, folder: Path) -> Path:
+        path = folder / "trees.mrg"
+        path.write_text(TINY)
+        return path
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.constituency.files import read_brackets_or_lines
+
+        return read_brackets_or_lines(file, options.encoding)
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"sequences": len(data), "tokens": sum(map(len, data)) if isinstance(data, list) else data.n_words}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        from partwise.tasks.constituency.grammar import is_partial
+        from partwise.tasks.constituency.scores import PUNCTUATION, bracket_scores
+
+        if isinstance(data, list):
+            raise Refusal("There are no trees in this file to compare with: expected brackets, (S (NP (DT the) (NN dog)) ...).")
+        data = data.take(i for i, tree in enumerate(data.trees) if not is_partial(tree))
+        predicted = model.predict(data)
+        given, bare = (bracket_scores(data.trees, predicted, ignore=ignore) for ignore in ((), PUNCTUATION))
+        found = given._asdict()
+        found |= {f"{name}_no_punct": getattr(bare, name) for name in ("precision", "recall", "f1", "unlabelled_f1", "exact")}
+        return found | {"unparsed": len(model.unparsed_)}
+
+    def table(self, found: dict[str, Any]) -> str:
+        lines = [f"{found['trees']:,} trees, {found['brackets']:,} brackets", f"{'':24}{'all words':>12}{'no punctuation':>16}"]
+        names = {"precision": "precision", "recall": "recall", "F1": "f1", "F1 without labels": "unlabelled_f1"}
+        for name, key in (names | {"trees all right": "exact"}).items():
+            lines.append(f"{name:24}{percent(found[key]):>12}{percent(found[f'{key}_no_punct']):>16}")
+        lines.append(f"{'tags':24}{percent(found['tags']):>12}")
+        lines.append(f"sentences without a tree of the grammar: {found['unparsed']:,}")
+        return "\n".join(lines)
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.constituency.inspection import look
+
+        return look(model, top, picture)
 
 
-def scores(parser: Any, data: Any) -> dict[str, Any]:
-    """Precision, recall and F1 of brackets, with punctuation and without."""
-    from partwise.tasks.constituency.scores import PUNCTUATION, bracket_scores
-
-    if isinstance(data, list):
-        from partwise.cli.common import Refusal
-
-        raise Refusal("There are no trees in this file to compare with: expected brackets, (S (NP (DT the) (NN dog)) ...).")
-    predicted = parser.predict(data)
-    given, bare = bracket_scores(data.trees, predicted), bracket_scores(data.trees, predicted, ignore=PUNCTUATION)
-    found = given._asdict()
-    found |= {f"{name}_no_punct": getattr(bare, name) for name in ("precision", "recall", "f1", "unlabelled_f1", "exact")}
-    return found | {"unparsed": len(parser.unparsed_)}
-
-
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    lines = [f"{found['trees']:,} trees, {found['brackets']:,} brackets", f"{'':24}{'all words':>12}{'no punctuation':>16}"]
-    names = {"precision": "precision", "recall": "recall", "F1": "f1", "F1 without labels": "unlabelled_f1"}
-    for name, key in (names | {"trees all right": "exact"}).items():
-        lines.append(f"{name:24}{percent(found[key]):>12}{percent(found[f'{key}_no_punct']):>16}")
-    lines.append(f"{'tags':24}{percent(found['tags']):>12}")
-    lines.append(f"sentences without a tree of the grammar: {found['unparsed']:,}")
-    return "\n".join(lines)
-
-
-def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """What it is; with `top`, the rules of highest and lowest weight; a picture of these."""
-    import numpy as np
-
-    from partwise.losses.records import get_loss
-
-    grammar = parser.grammar_
-    about: dict[str, Any] = {
-        "symbols": len(grammar.symbols),
-        "rules": len(grammar.rules),
-        "labels": parser.classes_.tolist(),
-        "tags": list(grammar.tags),
-        "tags_are": parser.tags,
-        "markov": parser.markov,
-        "features": 1 << parser.hash_bits,
-        "weights": int(parser.weights_.size),
-        "weights_not_zero": int(np.count_nonzero(parser.weights_)),
-        "dtype": str(parser.weights_.dtype),
-        "loss": get_loss(parser.loss).name,
-        "C": parser.C,
-        "solver": parser.solver_,
-        "training": parser.training_,
-    }
-    lines = [f"{name:18}{value}" for name, value in about.items() if name != "training"]
-    lines += [f"{name:18}{value}" for name, value in (parser.training_ or {}).items() if name in TRAINING]
-    named = rule_weights(parser)
-    ordered = sorted(named.items(), key=lambda item: -item[1])
-    if top is not None:
-        about["highest"], about["lowest"] = dict(ordered[:top]), dict(ordered[::-1][:top])
-        for title in ("highest", "lowest"):
-            lines += ["", f"rules of {title} weight", *(f"{value:10.3f}  {name}" for name, value in about[title].items())]
-    if picture is not None:
-        draw_rules(ordered, top or 15, picture)
-        lines.append(f"wrote {picture}")
-    return about, "\n".join(lines)
-
-
-def rule_weights(parser: Any) -> dict[str, float]:
-    """The weight of each rule, by its name."""
-    packed, names = parser.grammar_.packed, parser.grammar_.symbols
-    weights = parser.weights_[(1 << parser.hash_bits) * packed.n_symbols :]
-    triples = zip(packed.parent.tolist(), packed.first.tolist(), packed.second.tolist(), strict=True)
-    glue = len(names)
-    return {f"{names[a]} -> {names[b]} {names[c]}": float(weights[r]) for r, (a, b, c) in enumerate(triples) if a < glue}
-
-
-def draw_rules(ordered: list[tuple[str, float]], top: int, path: Path) -> None:
-    """Bars for the rules of highest and lowest weight."""
-    from partwise.tasks.common.plots import new_figure, save
-
-    shown = ordered if len(ordered) <= 2 * top else [*ordered[:top], *ordered[-top:]]
-    figure = new_figure(8.0, 1.0 + 0.25 * len(shown))
-    axes = figure.subplots()
-    colours = ["#c44e52" if value > 0 else "#4c72b0" for _, value in shown]
-    axes.barh(range(len(shown)), [value for _, value in shown], color=colours)
-    axes.set_yticks(range(len(shown)), [name for name, _ in shown])
-    axes.invert_yaxis()
-    axes.set(xlabel="weight", title="Rules")
-    save(figure, path)
+COMMAND = Constituency()

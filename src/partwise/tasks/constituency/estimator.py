@@ -1,22 +1,24 @@
-"""`BracketParser`: learns constituency trees.
+"""`ConstituencyParser`: learns constituency trees.
 
     minimise  Omega(w) + C sum_i weight_i L_i(w)     over the trees of a grammar, s(y) = sum of scores of its nodes and rules
 
-The grammar is read from the training trees (`tree_grammar`); nodes are scored by features of their spans (`features.spans`),
-rules by a weight each. It is all of `ConstituencyParser` but the face that scikit-learn wants to see.
+The grammar is read from the training trees (`grammar`); nodes are scored by features of their spans
+(`partwise.features.span_rows`), rules by a weight each.
 """
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from partwise import passes
 from partwise.engine.memory import require_memory
+from partwise.engine.threads import n_threads
 from partwise.features.span_rows import SPANS, span_rows
 from partwise.losses.records import get_loss
-from partwise.objective import best_outputs, n_threads
+from partwise.objective import best_outputs
 from partwise.structures.constituency.kernels import (
     BEST_BYTES,
     SUMS_BYTES,
@@ -25,8 +27,10 @@ from partwise.structures.constituency.kernels import (
     kbest_bytes,
     memory_needed,
 )
-from partwise.tasks.common.base import Structured, _is_count, _is_real, _one_of
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_count, is_real, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.constituency.data import Constituents, read_constituents
 from partwise.tasks.constituency.files import Brackets, Constituent
 from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
@@ -35,67 +39,79 @@ from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 LEAST = 1e-6  # probabilities below are not listed
 
 
-class BracketParser(Structured):
-    """Parses; see `ConstituencyParser` for the parameters."""
+@dataclass(eq=False, repr=False)
+class ConstituencyParser(Structured):
+    """Parses sentences into constituency trees.
 
-    weights_: np.ndarray
-    grammar_: TreeGrammar
-    unparsed_: np.ndarray  #: sentences last predicted that the grammar has no tree of
-    training_: dict[str, Any] | None = None  #: notes about the training, for those who look into the model
+    Trees come from a file (`partwise.datasets.read_brackets`) or are written in brackets, ``"(S (NP (PRP They)) (VP (VBP
+    bark)))"``; sentences are lists of (word, tag), or of words. A sentence that the grammar has no tree of gets one of pieces
+    below the commonest root; `unparsed_` lists those. ``loss="crf"`` and ``"softmax_margin"`` give probabilities of brackets;
+    early stopping judges by F1 of brackets.
+
+    Parameters
+    ----------
+    %(loss)s
+    tags : {"given", "predicted"}, default="given"
+        Whether tags of words are part of the input, or of the tree that is looked for.
+    markov : int or None, default=0
+        Children that a node with more than two remembers; None: all of them. More is a larger grammar: slower, and stricter.
+    templates : list of str, optional
+        Features of spans (see `partwise.features.span_rows`).
+    hash_bits : int, default=16
+        There are 2^hash_bits features of spans, each with a weight for every symbol.
+    memory : float, optional
+        GB that charts of a sentence may take, on all threads together; what is free by default. One that would take more is
+        refused before any work: 2,000 words and 50 symbols need 4.
+    %(learning)s
+
+    Attributes
+    ----------
+    grammar_ : TreeGrammar
+        Symbols and rules.
+    classes_ : array
+        The labels of brackets.
+    weights_ : array
+        Of spans, and then of rules, flat.
+    unparsed_ : array
+        Sentences last predicted that the grammar has no tree of.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Examples
+    --------
+    >>> from partwise.datasets import make_brackets
+    >>> parser = ConstituencyParser().fit(make_brackets(100))  # doctest: +SKIP
+    >>> print(parser.predict([[("they", "PRP"), ("saw", "VBD"), ("the", "DT"), ("man", "NN"), (".", ".")]])[0])  # doctest: +SKIP
+    (S (NP (PRP they)) (VP (VBD saw) (NP (DT the) (NN man))) (. .))
+    """
+
+    C: float | None = 0.1
+    _: KW_ONLY
+    tags: str = "given"
+    markov: int | None = 0
+    templates: Any = None
+    hash_bits: int = 16
+    memory: float | None = None
+    dtype: Any = "float32"
+
+    classes_: np.ndarray = field(init=False)
+    weights_: np.ndarray = field(init=False)
+    grammar_: TreeGrammar = field(init=False)
+    unparsed_: np.ndarray = field(init=False)
 
     _checks = {
         **Structured._checks,
-        "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
-        "markov": (lambda value: value is None or _is_count(0)(value), "an int in the range [0, inf) or None"),
-        "memory": (lambda value: value is None or _is_real(0.0)(value), "a float in the range (0, inf) or None"),
-        "tags": _one_of("given", "predicted"),
+        "hash_bits": (lambda value: is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
+        "markov": (is_count(0, optional=True), "an int in the range [0, inf) or None"),
+        "memory": (optional(is_real(0.0)), "a float in the range (0, inf) or None"),
+        "tags": one_of("given", "predicted"),
     }
 
-    def __init__(
-        self,
-        loss="hinge",
-        C=0.1,
-        solver="dca",
-        l1_ratio=0.0,
-        tags="given",
-        markov=0,
-        templates=None,
-        hash_bits=16,
-        memory=None,
-        max_epochs=10,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float32",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.tags = tags
-        self.markov = markov
-        self.templates = templates
-        self.hash_bits = hash_bits
-        self.memory = memory
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # brackets have their own
+        tags.input_tags.two_d_array = False
+        return tags
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -139,8 +155,10 @@ class BracketParser(Structured):
         return self.tags == "given"
 
     def _judge(self, held: Constituents | None) -> Any:
-        if held is None or held.trees is None:
+        if held is None:
             return None
+        if held.trees is None:
+            raise ValueError(f"{self._who} cannot tell when to stop: there are no trees of the held-out sentences.")
         held = held.take(np.array([i for i, tree in enumerate(held.trees) if not is_partial(tree)], np.int64))
         if not len(held):
             raise ValueError("Of all held-out trees only parts are known: give complete ones for validation.")
@@ -204,7 +222,9 @@ class BracketParser(Structured):
     def predict(self, X) -> list[Constituent]:
         """The tree of highest score of each sentence. `unparsed_` then tells which had none, and were glued together."""
         self._require_fitted()
-        given = self._read(X)
+        return self._parse(self._read(X))
+
+    def _parse(self, given: Constituents) -> list[Constituent]:
         return self._trees(given, best_outputs(self._problem(given), self.weights_, self.n_jobs)[0])
 
     def brackets(self, X, y=None, **settings) -> BracketScores:
@@ -216,7 +236,7 @@ class BracketParser(Structured):
         for tree, place in zip(given.trees, given.places, strict=True):
             if is_partial(tree):
                 raise ValueError(f"{place}: only complete trees can be compared with, and brackets labelled '?' are not known.")
-        return bracket_scores(given.trees, self.predict(X), **settings)
+        return bracket_scores(given.trees, self._parse(given), **settings)
 
     def score(self, X, y=None) -> float:
         """F1 of labelled brackets."""
@@ -264,7 +284,6 @@ class BracketParser(Structured):
         grammar = self.grammar_
         header = {
             "labels": np.array(grammar.symbols, object),
-            "n_features": 1 << self.hash_bits,
             "classes": self.classes_,
             "tags": list(grammar.tags),
             "tag_of": grammar.packed.tag[:-1].tolist(),
@@ -276,7 +295,7 @@ class BracketParser(Structured):
         return header, {"weights": self.weights_, "rules": np.ascontiguousarray(grammar.rules, np.int32)}
 
     def _from_file(self, header, tensors, need):
-        symbols = need(header, "labels", np.ndarray).tolist()
+        symbols = labels_in(header).tolist()
         if not all(isinstance(name, str) for name in symbols):
             raise ValueError("symbols are not all strings")
         for name in ("tags", "tag_of", "roots"):

@@ -11,7 +11,7 @@ out. Traces (``-NONE-``) and what is left empty without them are dropped unless 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -110,6 +110,11 @@ class Brackets:
     def place(self, i: int) -> str:
         """Where a tree is, in words."""
         return f"{self.name}, line {self.lines[i]}"
+
+    def take(self, which: Iterable[int]) -> Brackets:
+        """The trees numbered `which`."""
+        which = list(which)
+        return Brackets([self.trees[i] for i in which], [self.lines[i] for i in which], self.name)
 
 
 def read_brackets(

@@ -1,4 +1,4 @@
-"""A binary grammar read from trees, and the way from trees to outputs of `structures.grammar` and back.
+"""A binary grammar read from trees, and the way from trees to outputs of `partwise.structures.constituency` and back.
 
 Chains of single children are one symbol, their labels joined: ``S+VP``, above a word with its tag, ``NP+PRP``. Nodes with more
 than two children are made binary from the left: ``A -> B C D E`` becomes

@@ -1,26 +1,43 @@
-"""Models that parse, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train parse`` and what follows: from a treebank to a model that parses."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import Refusal
-from partwise.cli.tasks import percent
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
+
+TINY = (  # sentences: form, tag, head, relation of each word
+    "dogs NOUN 2 nsubj; bark VERB 0 root",
+    "we PRON 2 nsubj; read VERB 0 root; books NOUN 2 obj; . PUNCT 2 punct",
+    "cats NOUN 2 nsubj; chase VERB 0 root; old ADJ 4 amod; mice NOUN 2 obj",
+)
 
 
-def read(file: str, encoding: str) -> Any:
-    """A treebank."""
-    from partwise.tasks.dependency.files import read_treebank
+@dataclass
+class Options(common.Options):
+    """Of ``train parse``."""
 
-    return read_treebank(file, encoding)
+    template_file: Path | None = option(
+        FEATURES, "File of arc templates, one a line, say h.upos|m.upos. (default: a ready-made set)", "--templates"
+    )
+    hash_bits: int | None = option(FEATURES, "There are 2^bits weights of arcs.", min=8, max=30)
+    order: int | None = option(
+        FEATURES, "2: score siblings and grandparents too; better, and several times slower.", min=1, max=2
+    )
+    candidates: int | None = option(FEATURES, "With --order 2: heads that are looked at for each word, at most.", min=1)
+    projective: bool | None = option(LABELS, "Trees without crossing arcs.")
+    single_root: bool | None = option(LABELS, "One word alone hangs from the root. (default: if it is so in all training trees)")
+    relations: bool | None = option(LABELS, "Learn the relations of arcs too.")
+    first: int | None = option(FILES, "Train on the first so many sentences only.", min=1)
 
 
-def count(treebank: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"sequences": len(treebank), "tokens": treebank.words.n_tokens}
+# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def as_columns(parser: Any, treebank: Any) -> str:
@@ -50,57 +67,102 @@ def as_pictures(parser: Any, treebank: Any) -> str:
     return one_below_other(as_svg(treebank.forms(i), tree.heads, tree.relations) for i, tree in trees)
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {
-    "columns": as_columns,
-    "jsonl": as_jsonl,
-    "tree": as_drawings,
-    "svg": as_pictures,
-}
+class Parse(Command):
+    """Dependency trees."""
+
+    file = "Treebank, CoNLL-U or CoNLL-X; gz; '-' is stdin."
+    details = "The head of every word, and the relation to it: the treebank has its trees in the columns HEAD and DEPREL."
+    example = "partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model"
+    options = Options
+    forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.dependency.files import read_treebank
+
+        parser = make()
+        if options.template_file is not None:
+            parser.templates = written_lines(options.template_file)
+        treebank = read_treebank(file, options.encoding, options.first)
+        held_out = None if dev is None else read_treebank(dev, options.encoding)
+
+        def about() -> dict[str, Any]:
+            return {
+                "examples": len(treebank),
+                "tokens": treebank.words.n_tokens,
+                "labels": len(parser.classes_),
+                "features": 1 << parser.hash_bits,
+                "single_root": parser.single_root_,
+            }
+
+        return Training(
+            parser,
+            lambda checkpoint: parser.fit(treebank, validation=held_out, checkpoint=checkpoint),
+            f"{treebank.name}: {len(treebank):,} sentences, {treebank.words.n_tokens:,} words, {len(treebank.names)} relations",
+            about,
+            None if held_out is None else lambda: self.scores(parser, held_out),
+            metric="uas",
+        )
+
+    def inputs(self, options: Any) -> dict[str, Any]:
+        return {"--templates": getattr(options, "template_file", None)}
+
+    def workload(self, folder: Path) -> Path:
+        path, lines = folder / "trees.conllu", []
+        for sentence in TINY:
+            for k, word in enumerate(sentence.split("; "), 1):
+                form, tag, head, relation = word.split()
+                lines.append("\t".join([str(k), form, "_", tag, "_", "_", head, relation, "_", "_"]))
+            lines.append("")
+        path.write_text("\n".join([*lines, ""]))
+        return path
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.dependency.files import read_treebank
+
+        return read_treebank(file, options.encoding)
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"sequences": len(data), "tokens": data.words.n_tokens}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        from partwise.tasks.dependency.scores import attachment_scores
+
+        trees = model.predict(data)
+        heads = [head for tree in trees for head in tree.heads]
+        truth = relations = None
+        if len(model.classes_):
+            truth = [data.names[k] if k >= 0 else "_" for k in data.relations.tolist()]
+            relations = [name for tree in trees for name in tree.relations]
+        given, bare = (
+            attachment_scores(data.heads, heads, truth, relations, starts=data.words.starts, ignore=ignore)
+            for ignore in (None, data.is_punctuation())
+        )
+        found: dict[str, Any] = {
+            "uas": given.uas,
+            "las": given.las,
+            "label_accuracy": given.label_accuracy,
+            "complete": given.complete,
+        }
+        found |= {"uas_no_punct": bare.uas, "las_no_punct": bare.las, "words": given.words, "sentences": given.sentences}
+        return found | ({"proven": model.proven_} if model.order == 2 else {})
+
+    def table(self, found: dict[str, Any]) -> str:
+        lines = [
+            f"{found['sentences']:,} sentences, {found['words']:,} words",
+            f"{'':24}{'all words':>12}{'no punctuation':>16}",
+        ]
+        for name, key in (("UAS", "uas"), ("LAS", "las")):
+            lines.append(f"{name:24}{percent(found[key]):>12}{percent(found[f'{key}_no_punct']):>16}")
+        lines.append(f"{'relations':24}{percent(found['label_accuracy']):>12}")
+        lines.append(f"{'sentences all right':24}{percent(found['complete']):>12}")
+        if "proven" in found:
+            lines.append(f"{'proven to be the best':24}{percent(found['proven']):>12}")
+        return "\n".join(lines)
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.dependency.inspection import look
+
+        return look(model, top, picture)
 
 
-def scores(parser: Any, treebank: Any) -> dict[str, Any]:
-    """UAS and LAS, of all words and without punctuation."""
-    given = parser.attachment(treebank)
-    bare = parser.attachment(treebank, ignore=treebank.is_punctuation())
-    found: dict[str, Any] = {
-        "uas": given.uas,
-        "las": given.las,
-        "label_accuracy": given.label_accuracy,
-        "complete": given.complete,
-    }
-    found |= {"uas_no_punct": bare.uas, "las_no_punct": bare.las, "words": given.words, "sentences": given.sentences}
-    return found | ({"proven": parser.proven_} if parser.order == 2 else {})
-
-
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    lines = [f"{found['sentences']:,} sentences, {found['words']:,} words", f"{'':24}{'all words':>12}{'no punctuation':>16}"]
-    for name, key in (("UAS", "uas"), ("LAS", "las")):
-        lines.append(f"{name:24}{percent(found[key]):>12}{percent(found[f'{key}_no_punct']):>16}")
-    lines.append(f"{'relations':24}{percent(found['label_accuracy']):>12}")
-    lines.append(f"{'sentences all right':24}{percent(found['complete']):>12}")
-    if "proven" in found:
-        lines.append(f"{'proven to be the best':24}{percent(found['proven']):>12}")
-    return "\n".join(lines)
-
-
-def look(parser: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """What it is; with `top`, the strongest attachments and what speaks for relations; a heat map of attachments."""
-    from partwise.tasks.dependency import inspection as parser_inspection
-
-    about = parser_inspection.summary(parser)
-    try:
-        found = None if top is None else parser_inspection.strongest(parser, top)
-        arcs = None if picture is None else parser_inspection.attachments(parser)
-    except ValueError as error:
-        raise Refusal(str(error)) from None
-    text = parser_inspection.as_text(about, found)
-    if arcs is not None and picture is not None:
-        from partwise.tasks.common.plots import draw_attachments
-
-        draw_attachments(picture, arcs)
-    if found is not None:
-        plain = {name: [one._asdict() for one in found[name]] for name in ("for", "against")}
-        about["attachments"] = plain
-        about["relations_by_tags"] = {name: [one._asdict() for one in some] for name, some in found["relations"].items()}
-    return about, text
+COMMAND = Parse()

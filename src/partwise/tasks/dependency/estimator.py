@@ -1,20 +1,20 @@
-"""`TreeParser`: learns dependency trees, and the relations of their arcs.
+"""`DependencyParser`: learns dependency trees, and the relations of their arcs.
 
     heads:       minimise  Omega(w) + C sum_i weight_i L_i(w)     over trees, s(y) = sum_m w . x_{h(m) -> m}
     relations:   the same for classes, one example for each arc of the training trees, given the arc
 
-With ``order=2``, siblings and grandparents are scored too (`structures.second_order`), over the arcs that a model of first order,
-which is learnt before, finds worth it (`pruning`).
+With ``order=2``, siblings and grandparents are scored too (`partwise.structures.dependency.second_order`), over the arcs that a
+model of first order, which is learnt before, finds worth it (`pruning`).
 
 Relations are learnt apart from heads, given the right arcs, and answered given the arcs that were found: a joint model scores
-every arc with every relation, some fifty times the work. It is all of `DependencyParser` but the face that scikit-learn wants to
-see.
+every arc with every relation, some fifty times the work.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,16 +22,19 @@ import numpy as np
 from partwise import passes
 from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
 from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows
-from partwise.features.taken_rows import take_rows
-from partwise.losses.records import Loss
+from partwise.features.rows import take_rows
+from partwise.losses.records import Loss, get_loss
 from partwise.objective import best_outputs
 from partwise.solvers import solve
+from partwise.solvers.defaults import choose
 from partwise.structures.dependency.kernels import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
-from partwise.structures.factor_graph.kernels import NOT_PROVEN
+from partwise.structures.factor_graph.problem import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
-from partwise.tasks.common.base import Structured, _is_bool, _is_count
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_bool, is_count, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
+from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.dependency import pruning
 from partwise.tasks.dependency.data import Sentences, Tree, read_sentences
 from partwise.tasks.dependency.files import Treebank
@@ -40,77 +43,92 @@ from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
 
 
-class TreeParser(Structured):
-    """Parses; see `DependencyParser` for the parameters."""
+@dataclass(eq=False, repr=False)
+class DependencyParser(Structured):
+    """Parses sentences into dependency trees, projective or not.
 
-    weights_: np.ndarray
-    relation_weights_: np.ndarray
-    pruner_weights_: np.ndarray  #: of the model of first order, if `order` is 2
-    proven_: float  #: share of the trees last predicted that are known to be the best
-    tags_: tuple[str, ...] = ()  #: of the training data: for those who look into the model
-    training_: dict[str, Any] | None = None  #: notes about the training, likewise
+    Sentences come from a treebank (`partwise.datasets.read_treebank`: CoNLL-U, CoNLL-X), or are lists of words: dicts with the
+    keys form, lemma, upos, xpos, feats (any of them), tuples of cells, or plain strings. Trees are lists of heads, with relations
+    or without. Sentences may be empty. ``loss="crf"`` and ``"softmax_margin"`` give probabilities of arcs; early stopping goes
+    by UAS.
+
+    Parameters
+    ----------
+    %(loss)s
+    templates : list of str, optional
+        Features of arcs (see `partwise.features.arc_rows`); those of McDonald et al. (2005) and some more by default.
+    columns : list of str, optional
+        Names of the cells of a word, where words are tuples; form, lemma, upos, xpos, feats by default.
+    hash_bits : int, default=22
+        There are 2^hash_bits weights of arcs.
+    projective : bool, default=False
+        Whether arcs must not cross. Training trees whose arcs do are left out then, with a warning.
+    single_root : bool, optional
+        Whether one word alone hangs from the root; by default, if it is so in all training trees.
+    relations : bool, default=True
+        Whether to learn the relations of arcs too, where there are any.
+    order : {1, 2}, default=1
+        2: score consecutive siblings and grandparents too. Some two points of UAS better on English, several times slower. The
+        best tree is then sought by AD3, over the arcs that a model of first order finds worth it, and `proven_` tells how often
+        it is known to be the best; probabilities are those of loopy belief propagation. Trees must be known as a whole.
+    candidates : int, default=10
+        Heads that are looked at for each word, at most, if `order` is 2.
+    %(learning)s
+
+    Attributes
+    ----------
+    classes_ : array
+        The relations.
+    weights_, relation_weights_ : array
+        Weights of arcs, and of their relations, flat.
+    columns_ : tuple of str
+        The cells that the model looks at.
+    single_root_ : bool
+    result_, solver_, temperature_
+        As in `Classifier`, of the heads.
+
+    Examples
+    --------
+    >>> sentences = [["dogs", "bark"], ["they", "buy", "books"]]
+    >>> trees = [([2, 0], ["nsubj", "root"]), ([2, 0, 2], ["nsubj", "root", "obj"])]
+    >>> DependencyParser().fit(sentences, trees).predict([["dogs", "bark"]])[0].heads  # doctest: +SKIP
+    [2, 0]
+    """
+
+    _: KW_ONLY
+    templates: Any = None
+    columns: Any = None
+    hash_bits: int = 22
+    projective: bool = False
+    single_root: bool | None = None
+    relations: bool = True
+    order: int = 1
+    candidates: int = 10
+    dtype: Any = "float32"
+
+    classes_: np.ndarray = field(init=False)
+    weights_: np.ndarray = field(init=False)
+    relation_weights_: np.ndarray = field(init=False)
+    pruner_weights_: np.ndarray = field(init=False)  #: of the model of first order, if `order` is 2
+    proven_: float = field(init=False)  #: share of the trees last predicted that are known to be the best
+    columns_: tuple[str, ...] = field(init=False)
+    tags_: tuple[str, ...] = field(init=False)  #: of the training data: for those who look into the model
 
     _checks = {
         **Structured._checks,
-        "hash_bits": (lambda value: _is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
-        "projective": (_is_bool, "a bool"),
-        "single_root": (lambda value: value is None or _is_bool(value), "a bool or None"),
-        "relations": (_is_bool, "a bool"),
-        "order": (lambda value: value in (1, 2) and not _is_bool(value), "1 or 2"),
-        "candidates": (_is_count(1), "an int in the range [1, inf)"),
+        "hash_bits": (lambda value: is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
+        "projective": (is_bool, "a bool"),
+        "single_root": (optional(is_bool), "a bool or None"),
+        "relations": (is_bool, "a bool"),
+        "order": (lambda value: is_count(1)(value) and value <= 2, "1 or 2"),
+        "candidates": (is_count(1), "an int in the range [1, inf)"),
     }
 
-    def __init__(
-        self,
-        loss="hinge",
-        C=0.05,
-        solver="dca",
-        l1_ratio=0.0,
-        templates=None,
-        columns=None,
-        hash_bits=22,
-        projective=False,
-        single_root=None,
-        relations=True,
-        order=1,
-        candidates=10,
-        max_epochs=10,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float32",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.templates = templates
-        self.columns = columns
-        self.hash_bits = hash_bits
-        self.projective = projective
-        self.single_root = single_root
-        self.relations = relations
-        self.order = order
-        self.candidates = candidates
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # a treebank has its own
+        tags.input_tags.two_d_array = False
+        return tags
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -177,8 +195,10 @@ class TreeParser(Structured):
         return given.take(np.flatnonzero(fine)), weight[fine]
 
     def _judge(self, held: Sentences | None) -> Any:
-        if held is None or held.heads is None:
+        if held is None:
             return None
+        if held.heads is None or not (held.heads >= 0).any():
+            raise ValueError(f"{self._who} cannot tell when to stop: no head of the held-out sentences is known.")
         problem, truth = self._problem(held, labelled=False), held.heads
 
         def wrong(w: np.ndarray) -> float:
@@ -200,13 +220,15 @@ class TreeParser(Structured):
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
         rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
+        loss = loss if loss.is_convex and loss.uses_cost else get_loss("hinge")
+        chosen = choose(loss, problem, C=self.C, solver="dca", max_epochs=self.max_epochs)
         result = solve(
             problem,
-            loss if loss.is_convex and loss.uses_cost else "hinge",
-            "dca",
-            self.C,
+            loss,
+            chosen.solver,
+            chosen.C,
             sample_weight=np.repeat(weight, given.lengths)[known],
-            max_epochs=self.max_epochs,
+            max_epochs=chosen.max_epochs,
             tol=0.0,
             seed=seed,
             dtype=self._dtype,
@@ -222,12 +244,11 @@ class TreeParser(Structured):
     def _problem(self, given: Sentences, labelled: bool = True) -> TreeProblem | SecondOrderProblem:
         if self.order == 1:
             return self._first_order(given, labelled)
-        arcs = self._arcs(given, self.hash_bits)
         beta = pruning.SHARPNESS if self.temperature_ is None else 1.0 / self.temperature_
         first = self._first_order(given, labelled=False)
         return second_order_problem(
-            arcs,
-            pair_rows(arcs, given.lengths, given.names, self._templates()[1]),
+            first.rows,
+            pair_rows(first.rows, given.lengths, given.names, self._templates()[1]),
             given.lengths,
             pruning.likely_arcs(first, self.pruner_weights_, beta, self.candidates, self.n_jobs),
             given.heads if labelled else None,
@@ -260,18 +281,18 @@ class TreeParser(Structured):
     def predict(self, X) -> list[Tree]:
         """The tree of highest score of each sentence."""
         given = self._read(X)
-        heads = self._heads(given)
-        relations = self._relations_of(given, heads)
+        heads, relations = self._parse(given)
         bounds = list(zip(given.words.starts[:-1].tolist(), given.words.starts[1:].tolist(), strict=True))
         return [Tree(heads[a:b].tolist(), None if relations is None else relations[a:b]) for a, b in bounds]
 
-    def _heads(self, given: Sentences) -> np.ndarray:
+    def _parse(self, given: Sentences) -> tuple[np.ndarray, list[str] | None]:
+        """Heads and relations, sentences end to end."""
         problem = self._problem(given, labelled=False)
         heads = best_outputs(problem, self.weights_, self.n_jobs)[0].astype(np.int64)
         self.proven_ = 1.0
         if isinstance(problem, SecondOrderProblem) and len(problem.status):
             self.proven_ = 1.0 - float((problem.status & NOT_PROVEN).mean()) / NOT_PROVEN
-        return heads
+        return heads, self._relations_of(given, heads)
 
     def _relations_of(self, given: Sentences, heads: np.ndarray) -> list[str] | None:
         if not len(self.classes_):
@@ -282,17 +303,14 @@ class TreeParser(Structured):
 
     def parse(self, treebank) -> str:
         """The text of a treebank with the predicted heads and relations in it; all else as it was."""
-        given = self._read(treebank)
-        heads = self._heads(given)
-        return treebank.with_trees(heads, self._relations_of(given, heads))
+        return treebank.with_trees(*self._parse(self._read(treebank)))
 
     def attachment(self, X, y=None, *, ignore=None, subtypes: bool = True) -> AttachmentScores:
         """UAS, LAS and the like (see `partwise.metrics.attachment_scores`)."""
         given = self._read(X, y)
         if given.heads is None:
             raise ValueError("There are no trees to compare with: give y, or a treebank with heads.")
-        heads = self._heads(given)
-        found = self._relations_of(given, heads)
+        heads, found = self._parse(given)
         truth = None if given.relations is None or found is None else [name or "_" for name in given.relations]
         starts = given.words.starts
         return attachment_scores(given.heads, heads, truth, found, starts=starts, ignore=ignore, subtypes=subtypes)
@@ -333,21 +351,19 @@ class TreeParser(Structured):
 
     def _to_file(self):
         header = {
-            "labels": self.classes_ if len(self.classes_) else np.array(["dep"], object),
-            "labelled": len(self.classes_) > 0,
-            "n_features": 1 << self.hash_bits,
             "columns": list(self.columns_),
             "single_root": bool(self.single_root_),
             "tags": list(self.tags_),
             "training": self.training_,
+            **({"labels": self.classes_} if len(self.classes_) else {}),
         }
         weights = {"weights": self.weights_, "relation_weights": self.relation_weights_}
         return header, weights | ({"pruner_weights": self.pruner_weights_} if self.order == 2 else {})
 
     def _from_file(self, header, tensors, need):
-        labels, labelled = need(header, "labels", np.ndarray), header.get("labelled")
-        self.classes_ = labels if labelled is True else np.array([], object)
-        if not all(isinstance(name, str) for name in labels.tolist()):
+        labelled = "labels" in header and header.get("labelled") is not False  # once there was a label to stand for none
+        self.classes_ = labels_in(header) if labelled else np.array([], object)
+        if not all(isinstance(name, str) for name in self.classes_.tolist()):
             raise ValueError("relations are not all strings")
         self.columns_ = tuple(need(header, "columns", list))
         if not self.columns_ or not all(isinstance(name, str) for name in self.columns_):

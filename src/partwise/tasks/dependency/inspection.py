@@ -12,7 +12,9 @@ another feature that fell on the same place: with the usual 2^22 places few do, 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ import numpy as np
 from partwise.features.arc_rows import ALONE, FIRST_ORDER, hash_text, mix, stretch
 from partwise.losses.records import get_loss
 from partwise.tasks.common.plots import heat_map, new_figure, save
-from partwise.tasks.dependency.estimator import RELATION_BITS, TreeParser
+from partwise.tasks.dependency.estimator import RELATION_BITS, DependencyParser
 
 ROOT = "root"
 TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training
@@ -30,7 +32,21 @@ UNIVERSAL = (
 ).split()
 
 
-def summary(parser: TreeParser) -> dict[str, Any]:
+def look(parser: DependencyParser, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+    """What it is; with `top`, the strongest attachments and what speaks for relations; a heat map of attachments."""
+    about = summary(parser)
+    found = None if top is None else strongest(parser, top)
+    text = as_text(about, found)
+    if picture is not None:
+        draw_attachments(picture, attachments(parser))
+        text += f"\nwrote {picture}"
+    if found is not None:
+        about["attachments"] = {name: [one._asdict() for one in found[name]] for name in ("for", "against")}
+        about["relations_by_tags"] = {name: [one._asdict() for one in some] for name, some in found["relations"].items()}
+    return about, text
+
+
+def summary(parser: DependencyParser) -> dict[str, Any]:
     """What kind of model it is. Values are numbers, strings, lists and dicts of them."""
     parser._require_fitted()
     return {
@@ -48,7 +64,7 @@ def summary(parser: TreeParser) -> dict[str, Any]:
         "order": parser.order,
         "relations": parser.classes_.tolist(),
         "loss": get_loss(parser.loss).name,
-        "C": parser.C,
+        "C": (parser.training_ or {}).get("C", parser.C),  # None: what the loss asked for
         "solver": parser.solver_,
         "training": parser.training_,
     }
@@ -89,7 +105,7 @@ class Attachments(NamedTuple):
         return found
 
 
-def pair_template(parser: TreeParser) -> str:
+def pair_template(parser: DependencyParser) -> str:
     """The template of two tags; its column is the one that `tags_` are from."""
     column = next((name for name in ("upos", "xpos") if name in parser.columns_), None)
     template = f"h.{column}|m.{column}"
@@ -98,12 +114,12 @@ def pair_template(parser: TreeParser) -> str:
     return template
 
 
-def tags_of(parser: TreeParser) -> list[str]:
+def tags_of(parser: DependencyParser) -> list[str]:
     """The tags of the training data; those of Universal Dependencies where the model does not tell."""
     return list(parser.tags_) or UNIVERSAL
 
 
-def attachments(parser: TreeParser, relations: bool = False) -> Attachments:
+def attachments(parser: DependencyParser, relations: bool = False) -> Attachments:
     """Look up the weights of all pairs of tags, of arcs or of their relations.
 
     Cost: one look-up for each pair of tags, side, length and relation.
@@ -125,7 +141,7 @@ def attachments(parser: TreeParser, relations: bool = False) -> Attachments:
     return Attachments([ROOT, *tags], tags, found)
 
 
-def strongest(parser: TreeParser, n: int) -> dict[str, Any]:
+def strongest(parser: DependencyParser, n: int) -> dict[str, Any]:
     """The n strongest attachments for and against, and the n strongest in favour of each relation."""
     arcs = attachments(parser)
     found: dict[str, Any] = {"for": arcs.strongest(n), "against": arcs.strongest(n, -1.0), "relations": {}}
@@ -150,9 +166,9 @@ def as_text(about: dict[str, Any], top: dict[str, Any] | None) -> str:
         n, used = len(about["relations"]), about["relation_weights_not_zero"]
         rows.append(("relations", f"{n}, with {about['relation_weights']:,} weights, {used:,} of them not zero"))
         rows.append(("", wrapped(about["relations"])))
-    rows += [("loss", about["loss"]), ("C", f"{about['C']:g}"), ("solver", about["solver"])]
-    notes = about["training"] or {}
-    rows += [(name, shown(notes[name])) for name in TRAINING if name in notes and shown(notes[name])]
+    notes = {"C": about["C"], **(about["training"] or {})}
+    rows += [("loss", about["loss"]), ("solver", about["solver"])]
+    rows += [(name, shown(notes[name])) for name in ("C", *TRAINING) if name in notes and shown(notes[name])]
     lines = [f"{name:14}{text}" for name, text in rows]
     if top is not None:
         for title, key in (("Attachments the model likes", "for"), ("and those it does not", "against")):
@@ -167,8 +183,6 @@ def as_text(about: dict[str, Any], top: dict[str, Any] | None) -> str:
 
 def wrapped(names: Sequence[str], width: int = 110) -> str:
     """Names in lines, the second and later ones under the first."""
-    import textwrap
-
     return "\n".join(textwrap.wrap(" ".join(names), width, subsequent_indent=" " * 14, break_on_hyphens=False))
 
 

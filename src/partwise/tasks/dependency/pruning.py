@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import passes
-from partwise.objective import best_outputs, in_threads
+from partwise.engine.threads import in_threads
+from partwise.objective import best_outputs
 from partwise.structures.dependency.kernels import TreeProblem
 
 LEAST = 1e-4

@@ -1,30 +1,47 @@
-"""Models that label the nodes of graphs and the pixels of pictures, on the command line: see `partwise.cli.tasks`."""
+"""``partwise train graph`` and what follows: from graphs or pictures with labels to a model that labels their nodes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import Refusal
-from partwise.cli.tasks import percent
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
-WIDE = 12  # labels, for tables of pairs of them to fit on a screen
-PIXEL = 6  # of a pixel's square in a picture
-COLOURS = ("#d9d9d9", "#d65f4f", "#4c78c8", "#5fae57", "#e3bd3b", "#8c5fb0", "#3fb6b6", "#a0744c", "#e08fb4", "#555555")
-
-
-def read(file: str, encoding: str) -> Any:
-    """Graphs, with their labels if there are any."""
-    from partwise.tasks.graphs.files import read_graphs
-
-    return read_graphs(file, encoding)
+SEARCH = ("iterations", "sweeps", "damping")
 
 
-def count(data: Any) -> dict[str, int]:
-    """How much it is."""
-    return {"graphs": len(data), "nodes": data.n_nodes}
+@dataclass
+class Options(common.Options):
+    """Of ``train graph``."""
+
+    pairwise: str | None = option(FEATURES, "Weights of an edge: full (each pair of labels), symmetric, or potts (equal labels).")
+    neighbours: int | None = option(FEATURES, "Of a pixel, 4 or 8.")
+    contrast: bool | None = option(FEATURES, "Give edges a feature that tells how alike their nodes are.", "--contrast")
+    fit_intercept: bool | None = option(
+        FEATURES, "A constant feature of nodes, and of edges that have features.", "--intercept/--no-intercept"
+    )
+    inference: str | None = option(LEARNING, "auto, or exact: branch and bound where AD3 leaves a gap.")
+    iterations: int | None = option(LEARNING, "Of AD3, at most. (default: 1000)", min=1)
+    sweeps: int | None = option(LEARNING, "Of belief propagation, at most. (default: 100)", min=1)
+    damping: float | None = option(
+        LEARNING, "Share of the old message that belief propagation keeps. (default: 0)", min=0.0, max=0.999
+    )
+    class_weight: bool | None = option(
+        LABELS,
+        "Make it cost more to miss rare labels, in proportion to how rare they are.",
+        "--balanced",
+        read=lambda on: "balanced" if on else None,
+    )
+    unknown_label: str | None = option(LABELS, "The label that stands for an unknown one, besides null.", "--unknown")
+    first: int | None = option(FILES, "Train on the first so many graphs only.", min=1)
+
+
+# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def answers(labeler: Any, data: Any) -> list[Any]:
@@ -54,147 +71,121 @@ def as_labels(labeler: Any, data: Any) -> str:
 def as_pictures(labeler: Any, data: Any) -> str:
     """One SVG picture with all answers, a colour for each label; the truth, where it is known, on the right."""
     from partwise.files.svg_page import one_below_other
+    from partwise.tasks.graphs.drawing import as_svg
 
     if not data.is_pictures:
         raise Refusal("--format svg draws pictures, and these are graphs. Take jsonl or labels.")
-    colour = {label: COLOURS[k % len(COLOURS)] for k, label in enumerate(labeler.classes_.tolist())}
-    pages = []
+    panels = []
     for found, truth in zip(answers(labeler, data), data.labels, strict=True):
-        panels = [found] if truth is None else [found, truth.tolist() if hasattr(truth, "tolist") else truth]
-        height, width = len(found) * PIXEL, (len(found[0]) if found else 0) * PIXEL
-        squares = []
-        for k, panel in enumerate(panels):
-            for r, row in enumerate(panel):
-                start = 0
-                for c in range(1, len(row) + 1):  # one rectangle for a run of pixels with one label
-                    if c == len(row) or row[c] != row[start]:
-                        x, fill = k * (width + PIXEL) + start * PIXEL, colour.get(row[start], "white")
-                        shape = f'x="{x}" y="{r * PIXEL}" width="{(c - start) * PIXEL}" height="{PIXEL}"'
-                        squares.append(f'<rect {shape} fill="{fill}"/>')
-                        start = c
-        wide = len(panels) * (width + PIXEL)
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{height + PIXEL}">'
-        pages.append(head + "".join(squares) + "</svg>\n")
-    return one_below_other(pages)
+        panels.append([found] if truth is None else [found, truth.tolist() if hasattr(truth, "tolist") else truth])
+    return one_below_other(as_svg(some, labeler.classes_.tolist()) for some in panels)
 
 
-FORMS: dict[str, Callable[[Any, Any], str]] = {"jsonl": as_jsonl, "labels": as_labels, "svg": as_pictures}
+def like_labels(text: str, data: Any) -> Any:
+    """A label on the command line, as a number where labels are numbers."""
+    import numpy as np
+
+    kinds = {np.asarray([label for label in np.ravel(y) if label is not None]).dtype.kind for y in data.labels if y is not None}
+    return int(text) if kinds <= set("iufb") and text.lstrip("-").isdigit() else text
 
 
-def scores(labeler: Any, data: Any) -> dict[str, Any]:
-    """Accuracy, F1 and intersection over union, by label too."""
-    if not data.has_labels:
-        missing = next(i for i, labels in enumerate(data.labels) if labels is None)
-        raise ValueError(f"{data.place(missing)}: there are no labels to compare with.")
-    found, proven = labeler._judged(data)
-    return {
-        "accuracy": found.accuracy,
-        "complete": found.complete,
-        "macro_f1": found.macro_f1,
-        "mean_iou": found.mean_iou,
-        "proven": float(proven.mean()),
-        "labelled_nodes": found.nodes,
-        "by_label": {str(label): one._asdict() for label, one in found.labels.items()},
-        "confusion": found.confusion.tolist(),
-    }
+class GraphCommand(Command):
+    """Graphs and pictures."""
 
+    file = "JSON lines, a graph or a picture a line, gz; or .npz with the arrays images and labels."
+    details = (
+        'One graph a line, {"nodes": [[..], ..], "edges": [[0, 1], ..], "labels": [..]}, with "edge_features" if there are any. '
+        "Pictures of one size are best kept in a .npz file, images (pictures, height, width, features) and labels."
+    )
+    example = "partwise train graph train.jsonl --dev dev.jsonl -o graph.model"
+    options = Options
+    forms = {"jsonl": as_jsonl, "labels": as_labels, "svg": as_pictures}
 
-def as_table(found: dict[str, Any]) -> str:
-    """For people."""
-    lines = [
-        f"{found['labelled_nodes']:,} nodes with labels",
-        f"{'right nodes':24}{percent(found['accuracy']):>10}",
-        f"{'graphs all right':24}{percent(found['complete']):>10}",
-        f"{'mean F1 of labels':24}{percent(found['macro_f1']):>10}",
-        f"{'mean IoU of labels':24}{percent(found['mean_iou']):>10}",
-        f"{'answers proven the best':24}{percent(found['proven']):>10}",
-        "",
-        f"{'label':16}{'nodes':>10}{'precision':>11}{'recall':>10}{'F1':>10}{'IoU':>10}",
-    ]
-    for label, one in found["by_label"].items():
-        shares = [percent(one[name]) for name in ("precision", "recall", "f1", "iou")]
-        lines.append(f"{label:16}{one['nodes']:>10,}{shares[0]:>11}" + "".join(f"{share:>10}" for share in shares[1:]))
-    return "\n".join(lines)
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.graphs.files import read_graphs
 
+        labeler = make()
+        search = {name: value for name in SEARCH if (value := getattr(options, name)) is not None}
+        if search:
+            labeler.search = {**(labeler.search or {}), **search}
+        data = read_graphs(file, options.encoding, options.first)
+        held_out = None if dev is None else read_graphs(dev, options.encoding)
+        if options.unknown_label is not None:
+            labeler.unknown = like_labels(options.unknown_label, data)
 
-def look(labeler: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-    """What it is and its weights of pairs; with `top`, the features that speak most for each label; a heat map of the pairs."""
-    from partwise.losses.records import get_loss
+        def about() -> dict[str, Any]:
+            return {
+                "examples": len(data),
+                "nodes": data.n_nodes,
+                "labels": len(labeler.classes_),
+                "features": labeler.n_features_in_,
+                "edge_features": len(labeler.edge_names_),
+                "not_proven": labeler.not_proven_,
+                "not_converged": labeler.not_converged_,
+            }
 
-    names = [str(label) for label in labeler.classes_.tolist()]
-    about: dict[str, Any] = {
-        "kind": labeler.kind_,
-        "labels": labeler.classes_.tolist(),
-        "features": labeler.n_features_in_,
-        "edge_features": labeler.edge_names_,
-        "pairwise": labeler.pairwise,
-        "inference": labeler.inference,
-        "weights": int(labeler.weights_.size),
-        "loss": get_loss(labeler.loss).name,
-        "C": labeler.C,
-        "solver": labeler.solver_,
-        "training": labeler.training_,
-        "pairwise_weights": dict(zip(labeler.edge_names_, labeler.pairwise_.tolist(), strict=True)),
-    }
-    shown = {name: value for name, value in about.items() if name not in ("training", "pairwise_weights")}
-    shown |= {"labels": ", ".join(names), "edge_features": ", ".join(labeler.edge_names_) or "none"}
-    lines = [f"{name:18}{value}" for name, value in shown.items()]
-    for name, table in zip(labeler.edge_names_, labeler.pairwise_, strict=True):
-        lines += ["", f"{name}: weights of pairs, first node (rows), second node (columns); the higher, the likelier"]
-        lines += table_of(table, names)
-    if top is not None and labeler.kind_ != "multilabel":
-        about["strongest"] = strongest(labeler, names, top)
-        lines += ["", "what speaks for a label, weight less the mean over labels"]
-        lines += [
-            f"  {label:12}" + ", ".join(f"{f} {w:+.3f}" for f, w in some.items()) for label, some in about["strongest"].items()
+        return Training(
+            labeler,
+            lambda checkpoint: labeler.fit(data, validation=held_out, checkpoint=checkpoint),
+            f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes",
+            about,
+            None if held_out is None else lambda: self.scores(labeler, held_out),
+        )
+
+    def workload(self, folder: Path) -> Path:
+        path = folder / "graphs.jsonl"
+        rows = [
+            {"nodes": [[1, 0], [0.8, 0.1], [0, 1]], "edges": [[0, 1], [1, 2]], "labels": ["a", "a", "b"]},
+            {"nodes": [[0, 0.9], [0.1, 1]], "edges": [[0, 1]], "labels": ["b", "b"]},
+            {"nodes": [[0.9, 0.2], [0.1, 0.7]], "edges": [[0, 1]], "labels": ["a", "b"]},
         ]
-    if picture is not None:
-        draw_pairs(labeler, names, picture)
-        lines.append(f"wrote {picture}")
-    return about, "\n".join(lines)
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        return path
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.graphs.files import read_graphs
+
+        return read_graphs(file, options.encoding)
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"graphs": len(data), "nodes": data.n_nodes}
+
+    def scores(self, model: Any, data: Any) -> dict[str, Any]:
+        if not data.has_labels:
+            missing = next(i for i, labels in enumerate(data.labels) if labels is None)
+            raise ValueError(f"{data.place(missing)}: there are no labels to compare with.")
+        found, proven = model._judged(data)
+        return {
+            "accuracy": found.accuracy,
+            "complete": found.complete,
+            "macro_f1": found.macro_f1,
+            "mean_iou": found.mean_iou,
+            "proven": float(proven.mean()),
+            "labelled_nodes": found.nodes,
+            "by_label": {str(label): one._asdict() for label, one in found.labels.items()},
+            "confusion": found.confusion.tolist(),
+        }
+
+    def table(self, found: dict[str, Any]) -> str:
+        lines = [
+            f"{found['labelled_nodes']:,} nodes with labels",
+            f"{'right nodes':24}{percent(found['accuracy']):>10}",
+            f"{'graphs all right':24}{percent(found['complete']):>10}",
+            f"{'mean F1 of labels':24}{percent(found['macro_f1']):>10}",
+            f"{'mean IoU of labels':24}{percent(found['mean_iou']):>10}",
+            f"{'answers proven the best':24}{percent(found['proven']):>10}",
+            "",
+            f"{'label':16}{'nodes':>10}{'precision':>11}{'recall':>10}{'F1':>10}{'IoU':>10}",
+        ]
+        for label, one in found["by_label"].items():
+            shares = [percent(one[name]) for name in ("precision", "recall", "f1", "iou")]
+            lines.append(f"{label:16}{one['nodes']:>10,}{shares[0]:>11}" + "".join(f"{share:>10}" for share in shares[1:]))
+        return "\n".join(lines)
+
+    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+        from partwise.tasks.graphs.inspection import look
+
+        return look(model, top, picture)
 
 
-def table_of(table: Any, names: list[str]) -> list[str]:
-    """Weights as text, of the first labels where there are many."""
-    some = names[:WIDE]
-    lines = [f"{'':12}" + "".join(f"{name[:8]:>9}" for name in some)]
-    lines += [f"{a[:11]:12}" + "".join(f"{table[i, j]:9.3f}" for j in range(len(some))) for i, a in enumerate(some)]
-    return lines + ([f"... {len(names)} labels in all; --json or --picture shows all"] if len(names) > WIDE else [])
-
-
-def strongest(labeler: Any, names: list[str], top: int) -> dict[str, dict[str, float]]:
-    """The features of nodes with the largest weights, for each label."""
-    import numpy as np
-
-    weights = labeler.coef_.astype(np.float64)
-    weights = weights - weights.mean(axis=1, keepdims=True)
-    found = {}
-    for k, name in enumerate(names):
-        order = np.argsort(-weights[:, k], kind="stable")[:top]
-        found[name] = {f"feature {j}": float(weights[j, k]) for j in order}
-    return found
-
-
-def draw_pairs(labeler: Any, names: list[str], path: Path) -> None:
-    """A heat map for each feature of edges."""
-    import numpy as np
-
-    from partwise.tasks.common.plots import heat_map, new_figure, save
-
-    tables, titles = labeler.pairwise_, labeler.edge_names_
-    if not len(tables):
-        raise Refusal("This model has no edges, so there are no weights of pairs to draw.")
-    columns = min(len(tables), 4)
-    rows = -(-len(tables) // columns)
-    side = float(np.clip(1.5 + 0.38 * len(names), 3.0, 16.0))
-    figure = new_figure(columns * side + 1.0, rows * side)
-    axes = figure.subplots(rows, columns, squeeze=False)
-    limit = float(np.abs(tables).max(initial=1e-9))
-    for k, axis in enumerate(axes.reshape(-1)):
-        if k >= len(tables):
-            axis.set_axis_off()
-            continue
-        image = heat_map(axis, tables[k], names, names, limit)
-        axis.set(title=titles[k], xlabel="second node", ylabel="first node")
-    figure.colorbar(image, ax=axes, shrink=0.7)
-    save(figure, path)
+COMMAND = GraphCommand()

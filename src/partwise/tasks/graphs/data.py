@@ -7,6 +7,7 @@ block of their own for each label, and whose edges have a feature each: they hav
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -175,16 +176,13 @@ def check_alike(given: Graphs) -> None:
 def read_pictures(X: Any, neighbours: int) -> Graphs:
     """Arrays (height, width, features)."""
     found = Graphs(PICTURES, [], [], [], [])
-    known: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
     for i, picture in enumerate(X):
         pixels = np.asarray(picture)
         if pixels.ndim != 3 or pixels.dtype.kind not in "biuf":
             raise ValueError(f"picture {i} must be an array of numbers (height, width, features). Got shape {pixels.shape}.")
         finite(pixels, f"picture {i}, row {{}}, column {{}}, feature {{}}")
         height, width, d = pixels.shape
-        if (height, width) not in known:
-            known[height, width] = grid(height, width, neighbours)
-        edges, directions = known[height, width]
+        edges, directions = grid(height, width, neighbours)
         found.nodes.append(pixels.reshape(-1, d).astype(np.float64))
         found.edges.append(edges)
         found.edge_features.append(directions)
@@ -194,6 +192,7 @@ def read_pictures(X: Any, neighbours: int) -> Graphs:
     return found
 
 
+@functools.lru_cache(maxsize=4)
 def grid(height: int, width: int, neighbours: int) -> tuple[np.ndarray, np.ndarray]:
     """Edges between neighbours (edges, 2), from left to right and from above, and their direction, one of `DIRECTIONS`."""
     number = np.arange(height * width).reshape(height, width)
@@ -201,8 +200,9 @@ def grid(height: int, width: int, neighbours: int) -> tuple[np.ndarray, np.ndarr
     if neighbours == 8:
         pairs += [(number[:-1, :-1], number[1:, 1:]), (number[:-1, 1:], number[1:, :-1])]
     edges = np.concatenate([np.stack([a.reshape(-1), b.reshape(-1)], axis=1) for a, b in pairs])
-    direction = np.repeat(np.arange(len(pairs)), [a.size for a, _ in pairs])
-    return edges, np.eye(len(pairs))[direction]
+    directions = np.eye(len(pairs))[np.repeat(np.arange(len(pairs)), [a.size for a, _ in pairs])]
+    edges.flags.writeable = directions.flags.writeable = False  # all pictures of that size share them
+    return edges, directions
 
 
 def read_examples(X: Any, y: Any, n_labels: int | None) -> Graphs:

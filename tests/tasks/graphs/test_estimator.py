@@ -1,20 +1,25 @@
-"""`GraphLabeler`: graphs, pictures, multilabel; answers, the model file, scikit-learn's habits; readers and measures."""
+"""`GraphLabeler`: graphs, pictures, multilabel; answers, the model file, scikit-learn's habits."""
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
+import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from partwise import Classifier, chain_problem, solve
-from partwise.datasets import Graph, make_pictures, read_graphs, write_graphs
+from graph_cases import paths, several
+from partwise import Classifier, GraphLabeler, chain_problem, solve
+from partwise.datasets import Graph, make_pictures
 from partwise.engine.compilation import interpret
-from partwise.estimators import GraphLabeler
-from partwise.metrics import node_scores
+from partwise.structures.factor_graph import packing
+from partwise.structures.factor_graph.packing import plan_order
 from partwise.tasks.common.model_file import ModelFileError, load
-from partwise.tasks.graphs.data import chow_liu, grid, read_data
+from partwise.tasks.graphs.data import read_data
+from partwise.tasks.graphs.model import arrange_picture
 
 
 @pytest.fixture(autouse=True)
@@ -22,21 +27,6 @@ def interpreted():
     """Graphs are tiny here: compiling takes longer than interpreting."""
     with interpret():
         yield
-
-
-def paths(n=6, seed=0, edge_features=False):
-    """Short paths whose labels come in runs; a node alone does not tell its label."""
-    rng = np.random.default_rng(seed)
-    X, y = [], []
-    for _ in range(n):
-        k = int(rng.integers(3, 6))
-        labels = np.cumsum(rng.random(k) < 0.4) % 3
-        nodes = np.eye(3)[labels] + rng.normal(0, 0.3, (k, 3))
-        edges = np.stack([np.arange(k - 1), np.arange(1, k)], axis=1)
-        same = (labels[1:] == labels[:-1]).astype(float)[:, None]
-        X.append((nodes, edges, same) if edge_features else (nodes, edges))
-        y.append(np.array(["a", "b", "c"])[labels])
-    return X, y
 
 
 def rings(n=3, seed=0):
@@ -191,35 +181,33 @@ def test_pictures():
         model.predict([(X[0, 0], [])])
 
 
-def test_neighbours():
-    for neighbours, n in ((4, 2 * 2 + 3), (8, 2 * 2 + 3 + 2 * 2)):
-        edges, directions = grid(2, 3, neighbours)
-        assert len(edges) == n and directions.sum(axis=0).tolist() == [4, 3, 2, 2][: directions.shape[1]]
-        steps = {0: 1, 1: 3, 2: 4, 3: 2}
-        assert all(b - a == steps[int(d.argmax())] for (a, b), d in zip(edges.tolist(), directions, strict=True))
+def test_pictures_of_one_size_are_arranged_once(monkeypatch):
+    """Neither each picture nor each call asks anew in which order its factors are visited."""
+    calls = []
 
+    def count(graph, order, parents):
+        calls.append(len(graph.states))
+        return plan_order(graph, order, parents)
 
-def test_generated_pictures():
-    X, y = make_pictures(3, seed=1, size=(9, 7), n_labels=5, noise=0.0)
-    again = make_pictures(3, seed=1, size=(9, 7), n_labels=5, noise=0.0)
-    assert X.shape == (3, 9, 7, 3) and y.max() <= 4 and np.array_equal(X, again[0]) and np.array_equal(y, again[1])
-    assert len(np.unique(X.reshape(-1, 3), axis=0)) == len(np.unique(y))  # a colour for each label
-    with pytest.raises(ValueError, match="'n_labels' parameter of make_pictures"):
-        make_pictures(n_labels=1)
+    monkeypatch.setattr(packing, "plan_order", count)
+    arrange_picture.cache_clear()
+    X, y = make_pictures(4, seed=1, size=(3, 5), n_labels=2, noise=0.1)
+    model = GraphLabeler(max_epochs=1, search={"iterations": 5}).fit(X, y)
+    assert calls == [15]
+    model.predict(X)
+    model.predict(X[:1])
+    model.score(X, y)
+    assert calls == [15]
+    model.predict([*X, X[0, :2]])
+    assert calls == [15, 10]
+    calls.clear()
+    GraphLabeler(max_epochs=1).fit(*several(6))
+    assert calls == [3]  # the labels of all examples are joined alike
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Multilabel
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def several(n=24, seed=0):
-    """Label 2 goes with label 0, label 1 by itself; the features tell of 0 and 1."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    y = np.stack([X[:, 0] > 0, X[:, 1] > 0.3, X[:, 0] > 0], axis=1).astype(int)
-    X[:, 2:] *= 0.1
-    return X, y
 
 
 @pytest.mark.parametrize(("edges", "n"), [("tree", 2), ("full", 3), ("none", 0)])
@@ -246,18 +234,6 @@ def test_multilabel_with_sparse_features_and_unknown_labels():
         GraphLabeler().fit(X, y + 1)
     with pytest.raises(ValueError, match="y must be a matrix"):
         GraphLabeler().fit(X, y[:, 0])
-
-
-def test_tree_of_highest_mutual_information():
-    y = several(200)[1]
-    assert [0, 2] in chow_liu(y).tolist() and len(chow_liu(y)) == 2
-    rng = np.random.default_rng(0)
-    first = rng.integers(0, 2, 400)
-    chain = [first]
-    for _ in range(3):
-        chain.append(np.where(rng.random(400) < 0.1, 1 - chain[-1], chain[-1]))
-    assert chow_liu(np.stack([chain[2], chain[0], chain[3], chain[1]], axis=1)).tolist() == [[0, 2], [0, 3], [1, 3]]
-    assert chow_liu(np.zeros((5, 1), int)).shape == (0, 2)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -404,81 +380,12 @@ def test_scikit_learn_habits():
         assert GraphLabeler(max_epochs=1, n_jobs=2, random_state=0).fit(X, y).predict(X)[0].shape == y[0].shape
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Readers, measures
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-def test_reading_and_writing(tmp_path):
-    X, y = paths(2, edge_features=True)
-    write_graphs(tmp_path / "some.jsonl", X, y)
-    data = read_graphs(tmp_path / "some.jsonl")
-    assert len(data) == 2 and data.n_nodes == sum(map(len, y)) and data.labels[0] == y[0].tolist() and "2 graphs" in repr(data)
-    for (nodes, edges, features), graph in zip(X, data.graphs, strict=True):
-        assert np.array_equal(graph.nodes, nodes) and np.array_equal(graph.edges, edges)
-        assert np.array_equal(graph.edge_features, features)
-    assert GraphLabeler(max_epochs=2, random_state=0).fit(data).score(data) > 0.5
-    images, labels = make_pictures(2, size=(3, 4))
-    np.savez(tmp_path / "some.npz", images=images, labels=labels)
-    pictures = read_graphs(tmp_path / "some.npz")
-    assert (
-        pictures.is_pictures and np.array_equal(pictures.graphs[1], images[1]) and np.array_equal(pictures.labels[1], labels[1])
-    )
-    write_graphs(tmp_path / "pictures.jsonl", list(images), list(labels))
-    again = read_graphs(tmp_path / "pictures.jsonl", first=1)
-    assert np.array_equal(again.graphs[0], images[0]) and again.labels[0] == labels[0].tolist() and again.n_nodes == 12
-    grey = read_graphs(b'{"image": [[1, 2], [3, 4]], "labels": [["x", null], ["y", "y"]]}\n\n')
-    assert grey.graphs[0].shape == (2, 2, 1) and grey.place(0).endswith("line 1")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"", "there are no graphs"),
-        (b"{\n", "line 1: not JSON"),
-        (b'\n{"nodes": [[1]]}\n', "line 2: expected an object with 'nodes' and 'edges'"),
-        (b'{"nodes": [[1], [1, 2]], "edges": []}\n', "line 1: 'nodes' must be numbers, as many in each row"),
-        (b'{"nodes": [[1], [2]], "edges": [[0, 1, 1]]}\n', "line 1: 'nodes' must be lists of features, 'edges' pairs"),
-        (b'{"nodes": [[1]], "edges": [], "labels": 3}\n', "'labels' must be a list"),
-        (b'{"nodes": [[1]], "edges": []}\n{"image": [[1]]}\n', "line 2: graphs and pictures are mixed"),
-        (b'{"image": [1]}\n', "line 1: 'image' must be rows of pixels"),
-        (b'{"image": [[1, 2]], "labels": [[1]]}\n', "line 1: 'labels' must have 1 rows of 2"),
-        (b"PK\x03\x04 nonsense", "not an .npz file"),
-    ],
-)
-def test_files_with_errors(text, message):
-    with pytest.raises(ValueError, match=message):
-        read_graphs(text)
-
-
-def test_arrays_with_errors(tmp_path):
-    np.savez(tmp_path / "a.npz", pictures=np.zeros(3))
-    with pytest.raises(ValueError, match="expected an array 'images'"):
-        read_graphs(tmp_path / "a.npz")
-    np.savez(tmp_path / "b.npz", images=np.zeros((1, 2, 2)), labels=np.zeros((1, 2, 3)))
-    with pytest.raises(ValueError, match=r"'labels' must have shape \(1, 2, 2\)"):
-        read_graphs(tmp_path / "b.npz")
-
-
-def test_measures():
-    scores = node_scores(
-        [["a", "b", None], np.array([["a", "a"], ["b", "c"]])], [["a", "a", "c"], np.array([["a", "a"], ["b", "c"]])]
-    )
-    assert (
-        scores.accuracy == 5 / 6 and scores.complete == 0.5 and scores.nodes == 6 and scores.hamming_loss == pytest.approx(1 / 6)
-    )
-    assert scores.labels["a"].precision == 3 / 4 and scores.labels["a"].recall == 1.0 and scores.labels["a"].iou == 3 / 4
-    assert scores.labels["b"].iou == 0.5 and scores.mean_iou == pytest.approx((0.75 + 0.5 + 1.0) / 3)
-    assert scores.confusion.tolist() == [[3, 0, 0], [1, 1, 0], [0, 0, 1]]
-    assert np.isnan(node_scores([], []).accuracy)
-    with pytest.raises(ValueError, match="graph 0 has 2 nodes, but the answer 1"):
-        node_scores([["a", "b"]], [["a"]])
-
-
 def test_the_example_runs(monkeypatch, capsys, tmp_path):
-    from test_demo import load_example
-
-    example = load_example("segment_pictures", monkeypatch)
+    path = Path(__file__).parents[3] / "examples" / "segment_pictures.py"
+    spec = importlib.util.spec_from_file_location("partwise_example_segment_pictures", path)
+    example = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, example)
+    spec.loader.exec_module(example)
     found = example.main(tmp_path / "some.png", n_train=2, n_test=1, size=(3, 3), noise=0.1, epochs=2)
     assert len(found) == 3 and "proven to be the best" in capsys.readouterr().out
     pytest.importorskip("matplotlib")

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from graph_cases import paths
 from partwise.cli.app import app
 from partwise.datasets import make_pictures, write_graphs
 from partwise.engine.compilation import interpret
-from test_graph_labeler import paths
 
 
 def run(*words):
@@ -74,7 +74,7 @@ def test_predict(folder):
     assert text.count("\n\n") == 4 and text.splitlines()[0].split("\t") == [str(label) for label in labels[0][0]]
     picture = said("predict", folder / "picture.model", folder / "pictures.npz", "--format", "svg")
     assert picture.startswith("<svg") and picture.count("<svg") == 5 and "<rect" in picture
-    assert "is for models of sequences" in run("predict", folder / "model", folder / "test.jsonl", "--kbest", 2).output
+    assert "is for models that label sequences" in run("predict", folder / "model", folder / "test.jsonl", "--kbest", 2).output
 
 
 def test_inspect(folder, tmp_path):

@@ -1,4 +1,4 @@
-"""Trees of second order: parts against enumeration, bounds, beliefs, gradients, the parser."""
+"""Trees of second order: parts against enumeration, bounds, beliefs, gradients."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 import partwise
+from oracle_checks import check_features
 from partwise import kernels
-from partwise.estimators import DependencyParser
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
 from partwise.structures.dependency.second_order import second_order_problem
 from partwise.tasks.dependency.data import read_sentences
-from partwise.tasks.dependency.files import read_treebank
-from oracle_checks import check_features
 
 LENGTHS = (4, 3, 1, 0)
 
@@ -85,59 +83,3 @@ def test_beliefs_are_marginals_of_bethe_free_energy():
                 assert slope == pytest.approx(parts[k], abs=1e-4)
                 checked += 1
     assert checked
-
-
-def corpus(n, seed):
-    """Words hang from the one before, but one after a B hangs from that B's head; all words look alike from outside."""
-    rng = np.random.default_rng(seed)
-    X, y = [], []
-    for _ in range(n):
-        size = int(rng.integers(3, 6))
-        tags = rng.choice(list("AB"), size)
-        heads = [0]
-        for m in range(1, size):
-            heads.append(heads[m - 1] if tags[m - 1] == "B" and heads[m - 1] else m)
-        X.append([{"form": str(tag), "upos": str(tag)} for tag in tags])
-        y.append(heads)
-    return X, y
-
-
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_the_parser(tmp_path):
-    X, y = corpus(8, 0)
-    with partwise.interpret():
-        model = DependencyParser(hash_bits=12, order=2, max_epochs=2, random_state=0).fit(X, y)
-        assert model.attachment(X, y).uas > 0.8
-        assert 0.0 < model.proven_ <= 1.0
-        model.save(tmp_path / "model")
-        again = partwise.load(tmp_path / "model")
-        assert [t.heads for t in again.predict(X)] == [t.heads for t in model.predict(X)]
-    with pytest.raises(ValueError, match="order=1 only"):
-        model.predict_kbest(X)
-    with pytest.raises(ValueError, match="must be 1 or 2"):
-        DependencyParser(order=3).fit(X, y)
-    with pytest.raises(ValueError, match="a sibling .* or a grandparent"), partwise.interpret():
-        DependencyParser(order=2, templates=["h.upos|m.upos", "s.upos|g.upos"]).fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_arc_probabilities_and_unknown_heads():
-    X, y = corpus(6, 2)
-    with partwise.interpret():
-        model = DependencyParser(loss="crf", hash_bits=12, order=2, max_epochs=1, random_state=0).fit(X, y)
-        for p in model.predict_marginals(X[:3]):
-            np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=0.05)  # beliefs of loopy messages: nearly
-        with pytest.raises(ValueError, match="known as a whole"):
-            DependencyParser(order=2, max_epochs=1).fit([["a", "b"]], [[0, None]])
-
-
-@pytest.mark.slow
-@pytest.mark.data
-def test_second_order_is_better_on_english(corpora):
-    """A tenth of English-EWT, compiled: some minutes."""
-    train, dev = (
-        read_treebank(corpora / "ud_english_ewt" / f"en_ewt-ud-{part}.conllu.gz", first=1000) for part in ("train", "dev")
-    )
-    shared = {"relations": False, "max_epochs": 5, "random_state": 0}
-    uas = [DependencyParser(order=order, **shared).fit(train).attachment(dev).uas for order in (1, 2)]
-    assert uas[1] > uas[0] + 0.01

@@ -1,6 +1,8 @@
-"""`ConstituencyParser`: grammars from trees, learning, answers, files, errors. All in the interpreter, but for the slow ones."""
+"""`ConstituencyParser`: learning, answers, files, errors. All in the interpreter, but for the slow ones."""
 
 from __future__ import annotations
+
+import sys
 
 import numpy as np
 import pytest
@@ -10,15 +12,11 @@ from sklearn.model_selection import GridSearchCV
 import partwise
 from partwise import ConstituencyParser, interpret
 from partwise.datasets import Constituent, make_brackets, read_brackets
-from partwise.features.arc_rows import hash_text
-from partwise.features.span_rows import span_rows
 from partwise.structures.constituency.kernels import memory_needed
-from partwise.tasks.constituency.data import read_constituents
-from partwise.tasks.constituency.grammar import binary_nodes, read_grammar
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
-SMALL = {"hash_bits": 8, "max_epochs": 2, "random_state": 0, "templates": ["f.tag|l.tag", "l.form", "f.form[-1]"]}
+SMALL = {"hash_bits": 8, "max_epochs": 2, "solver": "dca", "templates": ["f.tag|l.tag", "l.form", "f.form[-1]"]}
 KNOWN = [("they", "PRP"), ("saw", "VBD"), ("the", "DT"), ("man", "NN"), (".", ".")]
 
 
@@ -41,41 +39,6 @@ def parser():
         return ConstituencyParser(**SMALL).fit(make_brackets(25))
 
 
-@pytest.mark.parametrize(
-    ("markov", "symbols"),
-    [
-        (0, ["A", "B", "@A|", "C", "@A|", "D", "E"]),
-        (1, ["A", "B", "@A|B", "C", "@A|C", "D", "E"]),
-        (None, ["A", "B", "@A|B", "C", "@A|B,C", "D", "E"]),
-    ],
-)
-def test_trees_are_made_binary(markov, symbols):
-    assert [name for name, _ in binary_nodes(FLAT, markov)] == symbols
-    assert [split for _, split in binary_nodes(FLAT, markov)] == [1, 0, 2, 0, 3, 0, 0]
-
-
-@pytest.mark.parametrize("markov", [0, 1, None])
-def test_there_and_back(markov):
-    chains = [Constituent.read(text) for text in ("(S (VP (VP (V go))))", "(E (E 1) + (E (E 2)))", "(S (X (A a) (B b)))")]
-    trees = [*make_brackets(20), *make_brackets(20, "arithmetic"), FLAT, *chains]
-    grammar = read_grammar(trees, markov)
-    for tree in trees:
-        y = grammar.encode(tree, markov)
-        assert len(y) == 2 * len(tree.leaves()) - 1
-        assert grammar.decode(y, tree.words(), None) == tree
-    assert "S+VP+VP+V" in grammar.symbols and "E" in grammar.labels() and "V" not in grammar.labels()
-
-
-def test_features_are_those_of_first_and_last_words():
-    given = read_constituents([[(word, "T") for word in words] for words in ("abc", "", "d", "ef")])
-    columns, names = given.columns(True)
-    rows = span_rows(columns, names, ["f.form", "l.form[1]"], 10)
-    word = {int(hash_text(f"={letter}")): letter for letter in "abcdef"}
-    form = [word.get(int(cell), "-") for cell in rows.cells[0]]
-    spans = [form[a] + form[b] + form[b + 1] for a, b in zip(rows.head, rows.word, strict=True)]
-    assert spans == ["aab", "abc", "ac-", "bbc", "bc-", "cc-", "dd-", "eef", "ef-", "ff-"]
-
-
 def test_learns_and_answers(parser):
     test = make_brackets(10, seed=1)
     assert parser.score(test) > 0.95 and parser.brackets(sentences(test), test).f1 == parser.score(test)
@@ -83,6 +46,15 @@ def test_learns_and_answers(parser):
     assert parser.classes_.tolist() == ["NP", "PP", "S", "VP"]
     assert str(parser.predict([KNOWN])[0]) == "(S (NP (PRP they)) (VP (VBD saw) (NP (DT the) (NN man))) (. .))"
     assert parser.predict([]) == [] and parser.predict([[]]) == [Constituent("S", ())] and not len(parser.unparsed_)
+
+
+def test_sentences_are_read_and_parsed_once(parser, monkeypatch):
+    home, calls = "partwise.tasks.constituency.estimator", []
+    for name in ("read_constituents", "best_outputs"):
+        real = getattr(sys.modules[home], name)
+        monkeypatch.setattr(f"{home}.{name}", lambda *given, real=real, name=name: calls.append(name) or real(*given))
+    parser.brackets(make_brackets(3))
+    assert calls == ["read_constituents", "best_outputs"]
 
 
 def test_what_the_grammar_does_not_know(parser):
@@ -161,6 +133,8 @@ def test_brackets_that_are_not_known():
         model.score([trees[0], partial])
     with pytest.raises(ValueError, match="Of all held-out trees only parts are known"):
         model.fit(trees, validation=[partial])
+    with pytest.raises(ValueError, match="cannot tell when to stop: there are no trees of the held-out sentences"):
+        model.fit(trees, validation=(sentences(trees), None))
     model.set_params(early_stopping=False)
     with pytest.raises(ValueError, match="A grammar is read from complete trees, and there are none"):
         model.fit([partial])
@@ -250,7 +224,7 @@ def test_bad_data(parser):
 @pytest.mark.parametrize("kind", ["english", "arithmetic"])
 def test_ambiguous_trees_are_learnt(kind):
     """Compiled: where a phrase goes depends on its noun, which pairs of words at the ends of spans tell."""
-    model = ConstituencyParser(hash_bits=14, max_epochs=5, random_state=0).fit(make_brackets(300, kind))
+    model = ConstituencyParser(hash_bits=14, solver="dca", max_epochs=5).fit(make_brackets(300, kind))
     scores = model.brackets(make_brackets(100, kind, seed=1))
     assert scores.f1 > 0.97 and not len(model.unparsed_)
     assert np.isfinite(model.weights_).all()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from partwise import interpret
+import partwise
+from partwise import ConstituencyParser, interpret
 from partwise.cli.app import app
 from partwise.datasets import make_brackets
 
@@ -26,7 +28,7 @@ def folder(tmp_path_factory):
     (folder / "test.mrg").write_text("\n".join(map(str, make_brackets(5, seed=1))))
     (folder / "templates").write_text("# few\nf.tag|l.tag\nl.form\nf.form[-1]\n")
     words = ["train", "constituency", folder / "train.mrg", "--dev", folder / "test.mrg", "-o", folder / "model", "--json"]
-    ran = run(*words, "--hash-bits", 8, "--epochs", 2, "--templates", folder / "templates")
+    ran = run(*words, "--hash-bits", 8, "--solver", "dca", "--epochs", 2, "--templates", folder / "templates")
     assert ran.exit_code == 0, ran.output
     (folder / "train.json").write_text(ran.stdout)
     return folder
@@ -45,6 +47,30 @@ def test_evaluate(folder):
     (folder / "plain.txt").write_text("they saw\n")
     refused = run("evaluate", folder / "model", folder / "plain.txt")
     assert refused.exit_code == 1 and "no trees in this file" in refused.output
+
+
+def test_trees_that_are_known_in_part_are_not_compared_with(folder):
+    text = (folder / "test.mrg").read_text()
+    (folder / "partial.mrg").write_text(text + "\n(? (NP (PRP they)) (VBD saw))\n")
+    whole, partial = (
+        json.loads(run("evaluate", folder / "model", folder / name, "--json").stdout) for name in ("test.mrg", "partial.mrg")
+    )
+    assert (partial["f1"], partial["trees"], partial["sequences"]) == (whole["f1"], 5, 6)
+
+
+@pytest.mark.parametrize(("given", "markov"), [((), 0), (("--markov", 1), 1), (("--markov", -1), None)])
+def test_the_command_trains_what_the_class_does(folder, given, markov):
+    words = ["train", "constituency", folder / "train.mrg", "-o", folder / "same", "--quiet", *given]
+    ran = run(*words, "--hash-bits", 8, "--epochs", 1, "--solver", "dca", "--first", 5, "--templates", folder / "templates")
+    assert ran.exit_code == 0, ran.output
+    model = partwise.load(folder / "same")
+    assert model.markov == markov
+    with interpret():
+        other = ConstituencyParser(**model.get_params()).fit(make_brackets(20)[:5])
+    np.testing.assert_array_equal(model.weights_, other.weights_)
+    said = {"hash_bits", "max_epochs", "solver", "templates", "markov"}
+    plain = ConstituencyParser().get_params()
+    assert {name for name, value in model.get_params().items() if value != plain[name]} == said - (set() if given else {"markov"})
 
 
 def test_predict(folder):

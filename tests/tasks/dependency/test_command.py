@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from partwise import DependencyParser, load
 from partwise.cli.app import app
-from test_parser import as_conllu, sentences
+from partwise.datasets import read_treebank
+from partwise.structures.dependency.problem import TreeProblem
+from partwise.structures.multiclass.problem import MulticlassProblem
+from partwise.tasks.dependency import estimator
+from small_treebanks import as_conllu, sentences
 
 WORDS = [{"form": "a", "upos": "N"}, {"form": "b", "upos": "V"}]
 
@@ -23,7 +30,7 @@ def folder(tmp_path_factory):
     (folder / "train.conllu").write_text(as_conllu(*sentences()))
     (folder / "test.conllu").write_text("# a comment\n" + as_conllu(*sentences(8, seed=1)))
     words = ["train", "parse", folder / "train.conllu", "--dev", folder / "test.conllu", "-o", folder / "model"]
-    ran = run(*words, "--hash-bits", 14, "--epochs", 4, "--json")
+    ran = run(*words, "--hash-bits", 14, "-C", 0.05, "--solver", "dca", "--epochs", 4, "--json")
     assert ran.exit_code == 0, ran.output
     (folder / "train.json").write_text(ran.stdout)
     return folder
@@ -42,6 +49,62 @@ def test_evaluate(folder):
     assert found["seconds"]["total"] > 0
     shown = run("evaluate", folder / "model", folder / "test.conllu").stdout
     assert "UAS" in shown and "100.00 %" in shown
+
+
+def test_evaluate_parses_once(folder, monkeypatch):
+    """Punctuation is left out of the scores, not of the sentences."""
+    parsed = []
+
+    def best_outputs(problem, *more):
+        parsed.append(type(problem))
+        return real(problem, *more)
+
+    real = estimator.best_outputs
+    monkeypatch.setattr(estimator, "best_outputs", best_outputs)
+    assert run("evaluate", folder / "model", folder / "test.conllu").exit_code == 0
+    assert parsed == [TreeProblem, MulticlassProblem]  # heads, and their relations
+
+
+def test_evaluate_without_relations(folder):
+    words = ["train", "parse", folder / "train.conllu", "-o", folder / "bare", "--no-relations", "--hash-bits", 10]
+    assert run(*words, "--solver", "dca", "--epochs", 1, "--quiet").exit_code == 0
+    found = json.loads(run("evaluate", folder / "bare", folder / "test.conllu", "--json").stdout)
+    assert found["las"] is None and found["uas"] > 0 and found["words"] == found["tokens"]
+
+
+def test_the_command_trains_what_the_class_does(folder):
+    model = load(folder / "model")
+    settings = {"C": 0.05, "solver": "dca", "hash_bits": 14, "max_epochs": 4}
+    train, test = (read_treebank(folder / f"{part}.conllu") for part in ("train", "test"))
+    same = DependencyParser(**settings).fit(train, validation=test)
+    np.testing.assert_array_equal(model.weights_, same.weights_)
+    np.testing.assert_array_equal(model.relation_weights_, same.relation_weights_)
+    assert {name: getattr(model, name) for name in model.parameter_names()} == same.parameters()
+
+
+def test_templates_from_a_file(folder):
+    path = folder / "templates"
+    path.write_text("# few\n\nh.upos|m.upos\n h.form|m.form \n")
+    words = [
+        "train",
+        "parse",
+        folder / "train.conllu",
+        "--hash-bits",
+        10,
+        "--solver",
+        "dca",
+        "--epochs",
+        1,
+        "--quiet",
+        "--templates",
+    ]
+    assert run(*words, path, "-o", folder / "few").exit_code == 0
+    assert load(folder / "few").templates == ["h.upos|m.upos", "h.form|m.form"]
+    refused = run(*words, path, "-o", path)
+    assert refused.exit_code == 1 and "--templates, which would be lost" in refused.output
+    path.write_text("# none\n")
+    refused = run(*words, path, "-o", folder / "none")
+    assert refused.exit_code == 1 and "nothing in it but blank lines and comments" in refused.output
 
 
 def test_predict_keeps_the_text(folder):
@@ -75,8 +138,9 @@ def test_inspect(folder):
     assert (found["relations_by_tags"]["nsubj"][0]["head"], found["relations_by_tags"]["nsubj"][0]["side"]) == ("V", "right")
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert "N <- V (" in run("inspect", folder / "model", "--top", "3").stdout
+    assert re.search(r"^C +0.05$", shown, re.MULTILINE)
     refused = run("inspect", folder / "model", "--transitions")
-    assert refused.exit_code == 1 and "--transitions is for models of sequences" in refused.output
+    assert refused.exit_code == 1 and "--transitions is for a model that labels sequences" in refused.output
 
 
 @pytest.mark.parametrize(
@@ -89,11 +153,11 @@ def test_inspect(folder):
             ["train", "parse", "{folder}/circle.conllu", "-o", "{folder}/m"],
             "sentence 8: the heads of the words 1, 2 go in a circle",
         ),
-        (["predict", "{folder}/model", "{folder}/test.conllu", "--kbest", "2"], "--kbest is for models of sequences"),
+        (["predict", "{folder}/model", "{folder}/test.conllu", "--kbest", "2"], "--kbest is for a model that labels sequences"),
         (["evaluate", "{folder}/model", "{folder}/train.json"], "expected 10 cells"),
         (
             ["predict", "{folder}/train.json", "{folder}/test.conllu", "--format", "svg"],
-            "a model of sequences writes columns or jsonl",
+            "is not a partwise model",
         ),
     ],
 )

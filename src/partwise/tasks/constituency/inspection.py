@@ -1,0 +1,75 @@
+"""What a constituency parser has learnt: its grammar, and the rules that it likes and dislikes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partwise.losses.records import get_loss
+from partwise.tasks.common.plots import new_figure, save
+from partwise.tasks.constituency.estimator import ConstituencyParser
+
+TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training
+DRAWN = 15  # rules of highest weight, and as many of lowest, if nobody says how many
+
+
+def look(parser: ConstituencyParser, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
+    """What it is; with `top`, the rules of highest and lowest weight; a picture of these."""
+    about = summary(parser)
+    lines = [f"{name:18}{value}" for name, value in about.items() if name != "training"]
+    lines += [f"{name:18}{value}" for name, value in (parser.training_ or {}).items() if name in TRAINING]
+    ordered = sorted(rule_weights(parser).items(), key=lambda item: -item[1])
+    if top is not None:
+        about["highest"], about["lowest"] = dict(ordered[:top]), dict(ordered[::-1][:top])
+        for title in ("highest", "lowest"):
+            lines += ["", f"rules of {title} weight", *(f"{value:10.3f}  {name}" for name, value in about[title].items())]
+    if picture is not None:
+        draw_rules(ordered, top or DRAWN, picture)
+        lines.append(f"wrote {picture}")
+    return about, "\n".join(lines)
+
+
+def summary(parser: ConstituencyParser) -> dict[str, Any]:
+    """What kind of model it is. Values are numbers, strings, lists and dicts of them."""
+    parser._require_fitted()
+    grammar = parser.grammar_
+    return {
+        "symbols": len(grammar.symbols),
+        "rules": len(grammar.rules),
+        "labels": parser.classes_.tolist(),
+        "tags": list(grammar.tags),
+        "tags_are": parser.tags,
+        "markov": parser.markov,
+        "features": 1 << parser.hash_bits,
+        "weights": int(parser.weights_.size),
+        "weights_not_zero": int(np.count_nonzero(parser.weights_)),
+        "dtype": str(parser.weights_.dtype),
+        "loss": get_loss(parser.loss).name,
+        "C": parser.C,
+        "solver": parser.solver_,
+        "training": parser.training_,
+    }
+
+
+def rule_weights(parser: ConstituencyParser) -> dict[str, float]:
+    """The weight of each rule, by its name."""
+    packed, names = parser.grammar_.packed, parser.grammar_.symbols
+    weights = parser.weights_[(1 << parser.hash_bits) * packed.n_symbols :]
+    triples = zip(packed.parent.tolist(), packed.first.tolist(), packed.second.tolist(), strict=True)
+    glue = len(names)
+    return {f"{names[a]} -> {names[b]} {names[c]}": float(weights[r]) for r, (a, b, c) in enumerate(triples) if a < glue}
+
+
+def draw_rules(ordered: list[tuple[str, float]], top: int, path: Path) -> None:
+    """Bars for the rules of highest and lowest weight."""
+    shown = ordered if len(ordered) <= 2 * top else [*ordered[:top], *ordered[-top:]]
+    figure = new_figure(8.0, 1.0 + 0.25 * len(shown))
+    axes = figure.subplots()
+    colours = ["#c44e52" if value > 0 else "#4c72b0" for _, value in shown]
+    axes.barh(range(len(shown)), [value for _, value in shown], color=colours)
+    axes.set_yticks(range(len(shown)), [name for name, _ in shown])
+    axes.invert_yaxis()
+    axes.set(xlabel="weight", title="Rules")
+    save(figure, path)

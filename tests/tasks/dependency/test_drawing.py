@@ -1,0 +1,22 @@
+"""Dependency trees as text and as SVG."""
+
+from __future__ import annotations
+
+import pytest
+
+from partwise.tasks.dependency.data import Tree
+from partwise.tasks.dependency.drawing import as_svg, as_text
+
+
+def test_pictures():
+    words, heads, relations = ["They", "buy", "<books>"], [2, 0, 2], ["nsubj", "root", "obj"]
+    text = as_text(words, heads, relations)
+    assert text.splitlines() == ["┌─> They     nsubj", "├── buy      root", "└─> <books>  obj"]
+    assert Tree(heads, relations).draw(words) == text
+    picture = as_svg(words, heads, relations)
+    assert picture.startswith("<svg") and "&lt;books&gt;" in picture and picture.count("<path") == 6
+    assert as_text([], []) == "" and as_text(["Yes"], [0]).strip() == "Yes"
+    with pytest.raises(ValueError, match="from 0 to 3"):
+        as_text(words, [2, 0, 9])
+    with pytest.raises(ValueError, match="for each of 3 words"):
+        as_svg(words, [0])
