@@ -306,7 +306,7 @@ def test_what_cannot_be_rescaled_is_refused(monkeypatch):
     with pytest.raises(TypeError, match="The loss 'slack' needs the kernel 'truth'. BudgetProblem does not implement"):
         solve(make_budget(), "slack", "dca")
     partial = next(draws("chain", 1, partial=True))[0]
-    with pytest.raises(ValueError, match="'rescaledramp\\(1\\)' needs one true output per example, but PartialChainProblem"):
+    with pytest.raises(ValueError, match="'rescaled_ramp' needs one true output per example, but PartialChainProblem"):
         solve(partial, RescaledRamp(1))
     for value in (-1, math.inf, "1"):
         with pytest.raises(ValueError, match=r"The 'power' parameter of Rescaled must be a float in \[0, inf\)"):

@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
 from partwise.structures.dependency.problem import cycle
 from partwise.structures.dependency.spanning import best_tree, eliminate, eliminate_in_logs, penalty_of_root, sum_over_trees
 
 
-@entry
+@compiled_loop
 def both_sums(scores, n, single_root, floats, logs):
     fast, fine = eliminate(scores, n, single_root, floats)
     return fast, fine, eliminate_in_logs(scores, n, penalty_of_root(scores, n) if single_root else 0.0, logs)
 
 
-@entry
+@compiled_loop
 def tree_and_sum(scores, n, single_root, heads, marginals):
     return best_tree(scores, n, single_root, heads), sum_over_trees(scores, n, single_root, marginals)
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.threads import n_threads
-from partwise.losses.records import LOSSES, Family, Loss, get_loss
+from partwise.losses.records import Family, Loss, get_loss
 from partwise.objective import losses_at
 from partwise.solvers import (
     SOLVERS,
@@ -176,12 +176,6 @@ class Structured:
             raise ValueError(
                 f"The loss {loss.name!r} does not look at costs, so the 'cost' parameter of {self._who} would do nothing. "
                 "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
-            )
-        if self.hidden > 1 and not loss.takes_sets:
-            able = ", ".join(repr(name) for name, other in LOSSES.items() if other.takes_sets)
-            raise ValueError(
-                f"The loss {loss.name!r} needs one true output per example, but with hidden={self.hidden} that is a set: all "
-                f"states of the true labels. Losses that go with hidden states: {able}. Or set hidden=1."
             )
         if self.solver != "auto":
             solver = get_solver(self.solver, None, loss)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.losses.records import LOSSES, Loss
 from partwise.solvers import Solver
 from partwise.solvers.base import Task
 from partwise.solvers.cccp import first_guess
@@ -17,6 +18,17 @@ class HiddenStates:
 
     hidden: int
     classes_: np.ndarray
+
+    def _check_parameters(self) -> Loss:
+        """Besides the rest: whether the loss goes with sets of states."""
+        loss = super()._check_parameters()  # type: ignore[misc]
+        if self.hidden > 1 and not loss.takes_sets:
+            able = ", ".join(repr(name) for name, other in LOSSES.items() if other.takes_sets)
+            raise ValueError(
+                f"The loss {loss.name!r} needs one true output per example, but with hidden={self.hidden} that is a set: all "
+                f"states of the true labels. Losses that go with hidden states: {able}. Or set hidden=1."
+            )
+        return loss
 
     @property
     def _states(self) -> States:
