@@ -8,7 +8,7 @@ import scipy.sparse
 
 import partwise
 from partwise import kernels, solve
-from partwise.features.arc_rows import FIRST_ORDER, MOST, arc_features, arc_rows, compile_arc_templates
+from partwise.features.arc_rows import FIRST_ORDER, MOST, MOST_TEMPLATES, arc_features, arc_rows, compile_arc_templates
 from partwise.objective import best_outputs
 from partwise.structures import tree_problem
 from partwise.tasks.dependency.files import COLUMNS
@@ -98,3 +98,27 @@ def test_a_parser_learns_its_treebank():
     problem = tree_problem(arc_rows(found.words, COLUMNS, bits=12), found.lengths, found.heads)
     w = solve(problem, "hinge", "dca", 1.0, max_epochs=5, tol=0, evaluate="never").w
     assert (best_outputs(problem, w)[0] == found.heads).all()
+
+
+def test_there_is_room_for_every_template():
+    """Of many words between, those that fit are taken: templates that come later are not left out, and nothing overflows."""
+    long = treebank("\n".join(word(k, f"w{k}", k - 1) for k in range(1, 602)))
+    index = np.zeros(MOST, np.int64)
+    rows = arc_rows(long.words, COLUMNS, ["b.form", "h.form", "b.upos|m.upos", "m.form"], bits=20)
+    alone = arc_rows(long.words, COLUMNS, ["m.form"], bits=20)
+    assert arc_features(rows, 601, index) == MOST  # the arc from the last word to the first
+    last = index[-2:].tolist()
+    assert arc_features(alone, 601, index) == 2 and index[:2].tolist() == last
+    full = arc_rows(long.words, COLUMNS, ["h.upos|b.upos"] + ["h.form"] * (MOST_TEMPLATES - 1), bits=20)
+    assert arc_features(full, 601, index) == MOST
+    for used in (arc_rows(long.words, COLUMNS, ["b.form", *FIRST_ORDER], bits=10), full):
+        assert np.isfinite(
+            best_outputs(tree_problem(used._replace(bits=10, n_features=1024), long.lengths), np.ones(1024))[0]
+        ).all()
+
+
+def test_too_many_templates_are_refused():
+    many = ["h.form|m.upos"] * 300
+    with pytest.raises(ValueError, match="At most 256 templates of arcs or spans can be used. Got 300 instead"):
+        arc_rows(treebank().words, COLUMNS, many)
+    assert len(compile_arc_templates([*many[:MOST_TEMPLATES], *["h.nothing"] * 99], COLUMNS)[3]) == MOST_TEMPLATES

@@ -57,6 +57,12 @@ def pair_rows(arcs: ArcRows, lengths: np.ndarray, names: Sequence[str], template
     """Second-order features of the sentences of `arcs`; templates that name columns which are not there are left out."""
     width = lengths + 2 * MARGIN + 1
     root = (np.cumsum(width) - width + MARGIN).astype(np.int64)
+    none = np.uint64(hash_text("none"))
+    return PairRows._make((arcs.cells, root, *compile_pair_templates(templates, names), none, arcs.bits))
+
+
+def compile_pair_templates(templates: Sequence[str], names: Sequence[str]) -> tuple:
+    """side, column, offset of the distinct atoms; seed, ptr, atom of the templates, and how many of them are of siblings."""
     atoms: dict[tuple[int, int, int], int] = {}
     programs: tuple[list, list] = ([], [])
     for text in templates:
@@ -77,22 +83,27 @@ def pair_rows(arcs: ArcRows, lengths: np.ndarray, names: Sequence[str], template
             raise ValueError(f"template {text!r}: it must name a sibling (s.column) or a grandparent (g.column), and not both.")
         if known:
             programs[GRANDPARENT if "g" in kinds else SIBLING].append((hash_text(text), own))
+    most = max(map(len, programs))
+    if most > MOST_PAIRS:
+        raise ValueError(
+            f"At most {MOST_PAIRS} templates of siblings and as many of grandparents can be used. Got {most} of one kind instead."
+        )
     table = np.array(list(atoms) or np.zeros((0, 3)), np.int32).reshape(-1, 3)
     every = programs[0] + programs[1]
-    if max(map(len, programs)) > MOST_PAIRS:
-        raise ValueError(f"At most {MOST_PAIRS} templates of siblings and as many of grandparents can be used.")
-    codes = (np.ascontiguousarray(table[:, k]) for k in range(3))
-    seeds = np.array([seed for seed, _ in every], np.uint64)
-    ptr = np.concatenate([[0], np.cumsum([len(own) for _, own in every])]).astype(np.int32)
-    used = np.array([a for _, own in every for a in own], np.int32)
-    none = np.uint64(hash_text("none"))
-    return PairRows._make((arcs.cells, root, *codes, seeds, ptr, used, len(programs[0]), none, arcs.bits))
+    return (
+        *(np.ascontiguousarray(table[:, k]) for k in range(3)),
+        np.array([seed for seed, _ in every], np.uint64),
+        np.concatenate([[0], np.cumsum([len(own) for _, own in every])]).astype(np.int32),
+        np.array([a for _, own in every for a in own], np.int32),
+        len(programs[0]),
+    )
 
 
 @helper
 def pair_features(rows, i, kind, a, h, m, index):
     """Numbers of the features of word m below head h in sentence i, with sibling or grandparent a (-1: none); how many."""
     first, last = (0, rows.siblings) if kind == SIBLING else (rows.siblings, len(rows.seed))
+    last = min(last, first + len(index))
     root, shift, n = rows.root[i], np.uint64(64 - rows.bits), 0
     if kind == SIBLING:
         how = stretch(m - a if a >= 0 else 0) * np.uint64(4) + np.uint64(m > h)

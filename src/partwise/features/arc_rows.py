@@ -33,7 +33,8 @@ from partwise.engine.compilation import helper
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm, take_rows
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
-MOST = 512  # features of one arc
+MOST = 512  # features of one arc; of words between, those that fit
+MOST_TEMPLATES = MOST // 2  # each gives two features
 ALONE = np.uint64(99)  # in place of direction and length
 
 FIRST_ORDER = (
@@ -145,6 +146,8 @@ def compile_arc_templates(templates: Sequence[str], names: Sequence[str]) -> tup
             between.append(column_between)
     if not seeds:
         raise ValueError(f"No arc template can be used: they name none of the columns {', '.join(names)} alone.")
+    if len(seeds) > MOST_TEMPLATES:
+        raise ValueError(f"At most {MOST_TEMPLATES} templates of arcs or spans can be used. Got {len(seeds)} instead.")
     table = np.array(list(atoms) or np.zeros((0, 3)), np.int32).reshape(-1, 3)
     return (
         *(np.ascontiguousarray(table[:, k]) for k in range(3)),
@@ -169,14 +172,18 @@ def stretch(distance):
 
 @helper
 def arc_features(rows, r, index):
-    """Write the numbers of the features of arc r; returns how many there are."""
+    """Write the numbers of the features of arc r; returns how many there are.
+
+    Every template has room for two, whatever those before it have found between the words: `index` is never too short.
+    """
     h, m, cells, atom, ptr = np.int64(rows.head[r]), np.int64(rows.word[r]), rows.cells, rows.atom, rows.ptr
     side, column, offset, seed, between = rows.side, rows.column, rows.offset, rows.seed, rows.between
     values = np.empty(side.size, np.uint64)
     for a in range(side.size):
         values[a] = cells[column[a], (h if side[a] == 0 else m) + offset[a]]
     how, shift, n = stretch(h - m), np.uint64(64 - rows.bits), 0
-    for t in range(seed.size):
+    T = min(seed.size, index.size // 2)
+    for t in range(T):
         x = seed[t]
         for a in range(ptr[t], ptr[t + 1]):
             x = mix(x, values[atom[a]])
@@ -185,9 +192,9 @@ def arc_features(rows, r, index):
             index[n + 1] = mix(x, how) >> shift
             n += 2
         else:
-            words = cells[between[t]]
+            words, room = cells[between[t]], index.size - 2 * (T - t - 1)
             for b in range(min(h, m) + 1, max(h, m)):
-                if n + 2 > MOST:
+                if n + 2 > room:
                     break
                 y = mix(x, words[b])
                 index[n] = mix(y, ALONE) >> shift

@@ -38,14 +38,19 @@ def span_rows(columns: CodedColumns, names: Sequence[str], templates: Sequence[s
     bits : int
         There are 2^bits features.
     """
-    for text in templates:
-        for part in text.split("|"):
-            if not re.match(r"\s*[flb]\.", part):
-                raise ValueError(f"span template {text!r}: cannot read {part!r}. Expected f.column, l.column or b.column.")
-    arcs = arc_rows(columns, names, [re.sub(r"\b([fl])\.", lambda m: "hm"["fl".index(m[1])] + ".", t) for t in templates], bits)
+    arcs = arc_rows(columns, names, as_arc_templates(templates), bits)
     which, first = [np.zeros(0, np.int64)], 0
     for n in np.diff(columns.starts).tolist():
         begin, last = np.triu_indices(n)
         which.append(first + last * (n + 1) + begin + 1)
         first += n * (n + 1)
     return take_rows(arcs, np.concatenate(which))
+
+
+def as_arc_templates(templates: Sequence[str]) -> list[str]:
+    """The same templates as `arcs` writes them."""
+    for text in templates:
+        for part in text.split("|"):
+            if not re.match(r"\s*[flb]\.", part):
+                raise ValueError(f"span template {text!r}: cannot read {part!r}. Expected f.column, l.column or b.column.")
+    return [re.sub(r"\b([fl])\.", lambda m: "hm"["fl".index(m[1])] + ".", text) for text in templates]

@@ -12,7 +12,9 @@ from sklearn.model_selection import GridSearchCV
 import partwise
 from partwise import ConstituencyParser, interpret
 from partwise.datasets import Constituent, make_brackets, read_brackets
+from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.structures.constituency.kernels import memory_needed
+from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
@@ -37,6 +39,26 @@ def _interpreted(request):
 def parser():
     with interpret():
         return ConstituencyParser(**SMALL).fit(make_brackets(25))
+
+
+@pytest.mark.parametrize(
+    ("templates", "message"),
+    [
+        (["f.form|l.tag"] * 300, "At most 256 templates of arcs or spans can be used. Got 300 instead"),
+        (["h.form"], "span template 'h.form': cannot read"),
+    ],
+)
+def test_templates_that_cannot_be_used(parser, tmp_path, templates, message):
+    """They are refused by training, and in a file before anything is done with them."""
+    with pytest.raises(ValueError, match=message):
+        clone(parser).set_params(templates=templates).fit(make_brackets(3))
+    path = tmp_path / "model"
+    parser.save(path)
+    header, tensors = read_tensors(str(path), FORMAT, FORMAT_VERSION)
+    header["parameters"]["templates"] = templates
+    write_tensors(path, header, tensors)
+    with pytest.raises(ModelFileError, match=message):
+        partwise.load(path)
 
 
 def test_learns_and_answers(parser):

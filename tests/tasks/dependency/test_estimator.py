@@ -11,7 +11,7 @@ from sklearn.base import clone
 import partwise
 from partwise import DependencyParser
 from partwise.datasets import read_treebank
-from partwise.files.tensors import read_tensors, write_tensors
+from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.solvers import get_solver
 from partwise.structures.dependency.problem import cycle
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, to_json
@@ -77,6 +77,29 @@ def test_files(parser, tmp_path):
     write_tensors(tmp_path / "old", header, tensors)  # there had to be a label once
     old = partwise.load(tmp_path / "old")
     assert old.predict(X) == unlabelled.predict(X) and not len(old.classes_)
+
+
+@pytest.mark.parametrize(
+    ("templates", "order", "message"),
+    [
+        (["h.form|m.upos"] * 1200, 1, "At most 256 templates of arcs or spans can be used. Got 1200 instead"),
+        (["h.form", *["s.form|m.upos"] * 99], 2, "At most 64 templates of siblings .* Got 99 of one kind instead"),
+        (["h.form", "evil"], 1, "arc template 'evil': cannot read"),
+        ([["h.form"]], 1, "TypeError"),
+    ],
+)
+def test_templates_that_cannot_be_used(parser, tmp_path, templates, order, message):
+    """They are refused by training, and in a file before anything is done with them."""
+    path = tmp_path / "model"
+    parser.save(path)
+    header, tensors = read_tensors(str(path), FORMAT, FORMAT_VERSION)
+    header["parameters"] |= {"templates": templates, "order": order}
+    write_tensors(path, header, tensors)
+    with pytest.raises(ModelFileError, match=message):
+        partwise.load(path)
+    if "Error" not in message:
+        with pytest.raises(ValueError, match=message):
+            clone(parser).set_params(templates=templates, order=order, max_epochs=1).fit(*sentences(3))
 
 
 def test_probabilities_and_kbest(parser):

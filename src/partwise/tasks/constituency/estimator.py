@@ -16,7 +16,8 @@ import numpy as np
 from partwise import passes
 from partwise.engine.memory import require_memory
 from partwise.engine.threads import n_threads
-from partwise.features.span_rows import SPANS, span_rows
+from partwise.features.arc_rows import compile_arc_templates
+from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
 from partwise.structures.constituency.kernels import (
@@ -31,7 +32,7 @@ from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_count, is_real, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
-from partwise.tasks.constituency.data import Constituents, read_constituents
+from partwise.tasks.constituency.data import BARE, NAMES, Constituents, read_constituents
 from partwise.tasks.constituency.files import Brackets, Constituent
 from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
@@ -56,7 +57,7 @@ class ConstituencyParser(Structured):
     markov : int or None, default=0
         Children that a node with more than two remembers; None: all of them. More is a larger grammar: slower, and stricter.
     templates : list of str, optional
-        Features of spans (see `partwise.features.span_rows`).
+        Features of spans (see `partwise.features.span_rows`), at most 256.
     hash_bits : int, default=16
         There are 2^hash_bits features of spans, each with a weight for every symbol.
     memory : float, optional
@@ -300,6 +301,8 @@ class ConstituencyParser(Structured):
             raise ValueError("symbols are not all strings")
         for name in ("tags", "tag_of", "roots"):
             need(header, name, list)
+        names = NAMES if self._tagged else BARE
+        compile_arc_templates(as_arc_templates(self.templates or SPANS), names)  # or it says what is wrong
         self.grammar_ = rebuild(header, tensors["rules"], symbols)
         self.classes_ = need(header, "classes", np.ndarray)
         self.training_ = header.get("training")

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from partwise import passes
-from partwise.features.arc_pairs import SECOND_ORDER, pair_rows
-from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows
+from partwise.features.arc_pairs import SECOND_ORDER, compile_pair_templates, pair_rows
+from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows, compile_arc_templates
 from partwise.features.rows import take_rows
 from partwise.losses.records import Loss, get_loss
 from partwise.objective import best_outputs
@@ -56,7 +56,7 @@ class DependencyParser(Structured):
     ----------
     %(loss)s
     templates : list of str, optional
-        Features of arcs (see `partwise.features.arc_rows`); those of McDonald et al. (2005) and some more by default.
+        Features of arcs (`partwise.features.arc_rows`), at most 256; those of McDonald et al. (2005) and some more by default.
     columns : list of str, optional
         Names of the cells of a word, where words are tuples; form, lemma, upos, xpos, feats by default.
     hash_bits : int, default=22
@@ -368,6 +368,10 @@ class DependencyParser(Structured):
         self.columns_ = tuple(need(header, "columns", list))
         if not self.columns_ or not all(isinstance(name, str) for name in self.columns_):
             raise ValueError("columns are not names")
+        arcs, pairs = self._templates()
+        compile_arc_templates(arcs, self.columns_)  # or it says what is wrong with them
+        if self.order == 2:
+            compile_pair_templates(pairs, self.columns_)
         self.single_root_ = header.get("single_root") is True
         self.tags_ = tuple(map(str, header.get("tags") or ()))
         self.training_ = header.get("training")
