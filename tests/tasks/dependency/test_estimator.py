@@ -15,7 +15,7 @@ from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.solvers import get_solver
 from partwise.structures.dependency.problem import cycle
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, to_json
-from partwise.tasks.dependency.data import Tree, read_sentences
+from partwise.tasks.dependency.data import Tree
 from small_treebanks import NOUNS, as_conllu, sentences
 
 FAST = {"C": 0.05, "solver": "dca"}
@@ -190,8 +190,6 @@ def test_bad_data(parser):
         parser.predict("text")
     with pytest.raises(ValueError, match="looks at the column 'upos'"):
         parser.predict([["dogs"]])
-    with pytest.raises(ValueError, match="2 cells, but 1 columns are named"):
-        read_sentences([[("a", "b")]], None, ["form"])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

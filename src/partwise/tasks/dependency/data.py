@@ -116,3 +116,22 @@ def read_trees(y: Any, lengths: np.ndarray) -> tuple[np.ndarray, list[str | None
         heads += own
         relations += names
     return np.array(heads, np.int64), relations if labelled else None
+
+
+def one_root(given: Sentences) -> np.ndarray:
+    """Which sentences have no more than one word below the root."""
+    starts = given.words.starts
+    roots = np.concatenate([[0], np.cumsum(given.heads == 0)])[starts]
+    return np.diff(roots) <= 1
+
+
+def several_roots(given: Sentences, i: int, X: Any) -> str:
+    """What to say of sentence i, where one word alone should hang from the root; of a treebank, also the line."""
+    a, b = given.words.starts[i : i + 2]
+    roots = np.flatnonzero(np.asarray(given.heads)[a:b] == 0)
+    place = f"{X.place(a + roots[1])}, sentence {i}" if isinstance(X, Treebank) else f"sentence {i}"
+    words = ", ".join(str(k + 1) for k in roots)
+    return (
+        f"{place}: words {words} hang from the root, but there may be one only. Give them another head, or take "
+        "single_root=False."
+    )

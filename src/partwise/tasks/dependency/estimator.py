@@ -36,8 +36,7 @@ from partwise.tasks.common.checks import is_bool, is_count, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.dependency import pruning
-from partwise.tasks.dependency.data import Sentences, Tree, read_sentences
-from partwise.tasks.dependency.files import Treebank
+from partwise.tasks.dependency.data import Sentences, Tree, one_root, read_sentences, several_roots
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 
 RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
@@ -218,7 +217,7 @@ class DependencyParser(Structured):
         self.classes_ = np.array(names, object)
         index = {name: k for k, name in enumerate(names)}
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
-        rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
+        rows = rows_of_trees(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
         loss = loss if loss.is_convex and loss.uses_cost else get_loss("hinge")
         chosen = choose(loss, problem, C=self.C, solver="dca", max_epochs=self.max_epochs)
@@ -297,7 +296,7 @@ class DependencyParser(Structured):
     def _relations_of(self, given: Sentences, heads: np.ndarray) -> list[str] | None:
         if not len(self.classes_):
             return None
-        rows = arcs_of(self._arcs(given, RELATION_BITS), given.lengths, heads)
+        rows = rows_of_trees(self._arcs(given, RELATION_BITS), given.lengths, heads)
         codes = best_outputs(multiclass_problem(rows, None, len(self.classes_)), self.relation_weights_, self.n_jobs)[0]
         return list(map(self.classes_.tolist().__getitem__, codes.tolist()))
 
@@ -388,26 +387,7 @@ class DependencyParser(Structured):
         return 1 << self.hash_bits
 
 
-def one_root(given: Sentences) -> np.ndarray:
-    """Which sentences have no more than one word below the root."""
-    starts = given.words.starts
-    roots = np.concatenate([[0], np.cumsum(given.heads == 0)])[starts]
-    return np.diff(roots) <= 1
-
-
-def several_roots(given: Sentences, i: int, X: Any) -> str:
-    """What to say of sentence i, where one word alone should hang from the root; of a treebank, also the line."""
-    a, b = given.words.starts[i : i + 2]
-    roots = np.flatnonzero(np.asarray(given.heads)[a:b] == 0)
-    place = f"{X.place(a + roots[1])}, sentence {i}" if isinstance(X, Treebank) else f"sentence {i}"
-    words = ", ".join(str(k + 1) for k in roots)
-    return (
-        f"{place}: words {words} hang from the root, but there may be one only. Give them another head, or take "
-        "single_root=False."
-    )
-
-
-def arcs_of(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
+def rows_of_trees(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
     """The arcs of these trees alone, a row for each word; for a head that is not known, the arc from the root."""
     first = np.cumsum(lengths * (lengths + 1)) - lengths * (lengths + 1)
     number = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
