@@ -13,13 +13,13 @@ from typer.testing import CliRunner
 from oracle_cases import chain_cases, multiclass_cases
 from partwise import kernels
 from partwise.datasets import make_sentences, make_tagged_sequences, plant_errors
-from partwise.engine.compilation import compiled_loop, interpret
+from partwise.engine.compilation import entry, interpret
 from partwise.metrics import average_precision, precision_at, recall_at
 from partwise.tasks.common.suspects import doubts
 from partwise.tasks.tagging.estimator import Tagger
 
 
-@compiled_loop
+@entry
 def nodes_pass(problem, i, w, theta, nodes):
     kernels.score(problem, i, w, theta)
     kernels.max_marginals(problem, i, theta, nodes)

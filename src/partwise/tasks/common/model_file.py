@@ -34,8 +34,7 @@ from partwise.tasks.common.registry import BY_ESTIMATOR
 FORMAT, FORMAT_VERSION = "partwise-model", 2
 DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
 MASK, VALUES = "weights.mask", "weights.values"
-#: the family was there first, and its files say so
-LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
+LOSS_TAGS = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}  # the family was there first
 
 NOT_SAVED = ("callbacks",)  # code
 

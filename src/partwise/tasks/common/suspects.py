@@ -41,7 +41,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import compiled_loop
+from partwise.engine.compilation import entry
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
 from partwise.objective import chunks, in_threads
@@ -94,7 +94,7 @@ class Doubts(NamedTuple):
     wrong: np.ndarray  #: (tokens,) bool: what is believed there is not acceptable
 
 
-@compiled_loop
+@entry
 def doubt_pass(problem, b, first, last, w, theta, other, nodes, y, starts, margins, refused, believed, token_margins, wrong):
     """Fill in what `Doubts` holds for first <= i < last."""
     width = kernels.width(problem)

@@ -239,9 +239,6 @@ class Tagger(Decoder):
         loss = self._check_parameters()
         self._check_class_weight(loss)
         self._refuse_l1("fit_stream")
-        if not any(kind().accepts(loss) for kind in STEPWISE):
-            names = ", ".join(repr(kind.name) for kind in STEPWISE)
-            raise ValueError(f"The loss {loss.name!r} cannot be learnt from a stream, by none of the solvers {names}. Use fit.")
         if isinstance(parts, Iterator):
             raise TypeError(
                 "parts must be iterable more than once, like a list or a ColumnFile; a generator is spent after a pass."

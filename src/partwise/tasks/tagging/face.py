@@ -20,13 +20,11 @@ class SequenceLabeler(Tagger, BaseEstimator):
     ----------
     loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
         ``"hinge"`` is the structural SVM, ``"crf"`` the conditional random field, which also gives probabilities.
-        The ramp losses are robust against wrong labels; the default is ``"hinge"``. With parameters it is an object or a text:
-        ``Family(beta=1, gamma=3)`` or ``"family(beta=1, gamma=3)"``.
+        The ramp losses are robust against wrong labels; the default is ``"hinge"``.
     C : float, default=1.0
         Weight of the losses against the regulariser. The smaller, the stronger the regularisation.
     solver : str or Solver, default="auto"
-        A name from `partwise.SOLVERS`, or with parameters an object or a text, ``"nslack(variant='b')"``; `solver_` says what
-        ``"auto"`` picked.
+        A name from `partwise.SOLVERS` or an object with parameters; `solver_` says what ``"auto"`` picked.
     l1_ratio : float in [0, 1], default=0.0
         Share of the L1 norm in the penalty, l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. Above 0 many weights become exactly zero
         (``result_.n_nonzero`` are not); 1 makes the sparsest models. Choose C anew: it means something else then.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import compiled_loop, helper
+from partwise.engine.compilation import entry, helper
 from partwise.engine.numerics import copy
 from partwise.objective import chunks, in_threads
 
@@ -38,7 +38,7 @@ def best_of_part(problem, i, theta, hidden, labels, t, excluded, restricted, y):
     return kernels.best(problem, i, restricted, y)
 
 
-@compiled_loop
+@entry
 def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, found):
     """The k best labellings of every example in the k rows of `out`, their scores, and how many there are."""
     most, width = values.shape[1], kernels.width(problem)
