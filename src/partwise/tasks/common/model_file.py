@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise import __version__
+from partwise.files.version import __version__
 from partwise.features.given_labels import LONGEST
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.losses.records import LOSS_KINDS, Family
@@ -34,7 +34,8 @@ from partwise.tasks.common.registry import BY_ESTIMATOR
 FORMAT, FORMAT_VERSION = "partwise-model", 2
 DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
 MASK, VALUES = "weights.mask", "weights.values"
-LOSS_TAGS = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}  # the family was there first
+#: the family was there first, and its files say so
+LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
 NOT_SAVED = ("callbacks",)  # code
 
