@@ -126,8 +126,7 @@ class Session:
         self.say(training.describe)
         self.mark("read")
         estimator = training.estimator
-        if self.how.certify:
-            estimator.evaluate = "end"
+        estimator.evaluate = "end" if self.how.certify else "auto"
         estimator.checkpoint_seconds = self.how.checkpoint_every
         self.progress.metric = training.metric
         estimator.callbacks = [self.progress]

@@ -104,6 +104,11 @@ class Solver:
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
 
     @property
+    def adds_up_bound(self) -> bool:
+        """Whether a lower bound comes along for little, certificate or not."""
+        return self.certified
+
+    @property
     def certified(self) -> bool:
         """Whether it can tell how far it is from the optimum: dual methods can, and those whose bounds are free."""
         return self.fixed_targets or self.free_bounds

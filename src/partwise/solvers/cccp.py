@@ -162,6 +162,11 @@ class CCCP(Solver):
         return self.solver.sparse
 
     @property
+    def adds_up_bound(self) -> bool:
+        """That of the solver inside."""
+        return self.solver.adds_up_bound
+
+    @property
     def certified(self) -> bool:
         """Whether the solver inside can tell how far it is from the optimum of its problem."""
         return self.solver.certified

@@ -114,6 +114,11 @@ class Pegasos(StochasticSolver):
 
     project: bool = True
 
+    @property
+    def adds_up_bound(self) -> bool:
+        """Its bound is an average of what it has seen on the way."""
+        return True
+
     def init(self, task, start=None):
         convex = is_convex(task.problem, task.loss)
         state = PegasosState(**vars(super().init(task, start)), is_dual=convex)

@@ -56,7 +56,8 @@ early_stopping : bool, default=False
     Hold out `validation_fraction` of the examples, stop when they have not been answered better for `patience` epochs, and keep
     the best model seen.
 validation_fraction : float, default=0.1
-patience : int, default=5
+patience : int, optional
+    By default 5, and 20 for solvers that go to the optimum, whose epochs are small steps.
 warm_start : bool, default=False
     Start from the weights of the previous fit.
 random_state : int, RandomState or None, default=0
@@ -101,7 +102,7 @@ class Structured:
     average: bool | None = None
     early_stopping: bool = False
     validation_fraction: float = 0.1
-    patience: int = 5
+    patience: int | None = None
     warm_start: bool = False
     random_state: Any = 0
     n_jobs: int | None = None
@@ -112,7 +113,7 @@ class Structured:
     cost: ClassVar[Any] = None  #: of mistakes; an estimator whose users may say has a parameter of that name
     sklearn_mixins: ClassVar[tuple[str, ...]] = ()  #: of scikit-learn's, besides `BaseEstimator`
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
-    evaluate: ClassVar[str] = "end"  #: see `partwise.solve`
+    evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
     training_: ClassVar[dict[str, Any] | None] = None  #: notes about the training, for people
 
     #: parameter: (what is fine, in words)
@@ -124,7 +125,7 @@ class Structured:
         "average": (optional(is_bool), "a bool or None"),
         "early_stopping": (is_bool, "a bool"),
         "validation_fraction": (is_real(0.0, 1.0), "a float in the range (0, 1)"),
-        "patience": (is_count(1), "an int in the range [1, inf)"),
+        "patience": (is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "warm_start": (is_bool, "a bool"),
         "dtype": (is_dtype, "'float64' or 'float32'"),
         "verbose": (lambda value: is_bool(value) or is_count(0)(value), "a bool or an int in the range [0, inf)"),
@@ -247,9 +248,9 @@ class Structured:
             max_epochs=max_epochs,
             tol=self.tol,
             validation=validation,
-            patience=self.patience,
+            patience=self.patience or (20 if solver.certified or not isinstance(solver, OnlineSolver) else 5),
             callbacks=[*self._callbacks(), *([saver.save] if saver else [])],
-            evaluate=evaluate or self.evaluate,
+            evaluate=evaluate or self._evaluate(solver),
             start=start,
             resume=saver.load(solver, task) if saver else None,
             keep_state=False,
@@ -258,6 +259,12 @@ class Structured:
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
         if saver and result.status != "interrupted":
             saver.remove()
+
+    def _evaluate(self, solver: Solver) -> str:
+        """When to compute the objective and its bound."""
+        if self.evaluate != "auto":
+            return self.evaluate
+        return "end" if solver.adds_up_bound else "primal"
 
     def _advance(self, problem: Any, loss: Loss, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""

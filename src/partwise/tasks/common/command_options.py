@@ -139,6 +139,9 @@ class Suspects:
     top: int | None = option(OUTPUT, "At most so many. (default: all; 20 in the table)", min=1)
     truth: str | None = option(FILES, "The same file with correct labels: how many of the wrong ones are found?")
     encoding: str = option(FILES, "Of the text.", default="utf-8")
+    n_jobs: int | None = option(
+        None, "Threads for passes over all data; -1: all cores. Never changes the result.", "--jobs", "-j"
+    )
 
 
 def parameters_of(options: Any, estimator: Any) -> dict[str, Any]:

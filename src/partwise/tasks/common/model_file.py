@@ -148,6 +148,7 @@ def save(estimator: Any, path: Any) -> None:
                 **{key: to_json(value, f"The model's {key}") for key, value in model.items()},
                 "temperature": estimator.temperature_,
                 "solver": estimator.solver_,
+                "C": to_json(estimator.C_, "The model's C"),
             },
         }
         if not np.isfinite(tensors["weights"]).all():
@@ -275,4 +276,7 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool
         raise ValueError(f"the temperature is {temperature!r}")
     estimator.temperature_ = temperature
     estimator.solver_ = _need(model, "solver", str)
+    estimator.C_ = model.get("C", estimator.C)  # older files have it among the parameters alone
+    if not (isinstance(estimator.C_, int | float) and 0 < estimator.C_ < math.inf):
+        raise ValueError(f"C is {estimator.C_!r}")
     return estimator

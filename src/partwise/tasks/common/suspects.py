@@ -33,6 +33,8 @@ D. Mancev (2015). A sequential dual method for the structured ramp loss minimiza
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
@@ -41,11 +43,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry
+from partwise.engine.compilation import compiled_loop
+from partwise.engine.threads import in_threads
+from partwise.kernels import chunks
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
-from partwise.objective import chunks, in_threads
-from partwise.tasks.tagging import data as sequences
+from partwise.tasks.common.error_ranking import average_precision
+
+MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,7 @@ class Doubts(NamedTuple):
     wrong: np.ndarray  #: (tokens,) bool: what is believed there is not acceptable
 
 
-@entry
+@compiled_loop
 def doubt_pass(problem, b, first, last, w, theta, other, nodes, y, starts, margins, refused, believed, token_margins, wrong):
     """Fill in what `Doubts` holds for first <= i < last."""
     width = kernels.width(problem)
@@ -191,19 +196,6 @@ class Judged(NamedTuple):
         chosen = self.found.refused if threshold is None else self.found.refused & (self.found.margins > threshold)
         return in_order(self.found.margins, chosen)[:top].tolist()
 
-    def suspect_class(self, i: int) -> Suspect:
-        """The record of example i of a classifier."""
-        return Suspect(i, self.given[i], self.believed[i], float(self.found.margins[i]))
-
-    def suspect_sequence(self, i: int) -> Suspect:
-        """The record of sequence i."""
-        first, last = self.found.starts[i : i + 2].tolist()
-        order = first + in_order(self.found.token_margins[first:last], self.found.wrong[first:last])
-        tokens = tuple(
-            SuspectToken(t - first, self.given[t], self.believed[t], float(self.found.token_margins[t])) for t in order.tolist()
-        )
-        return Suspect(i, list(self.given[first:last]), list(self.believed[first:last]), float(self.found.margins[i]), tokens)
-
 
 def in_order(margins: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The numbers of those chosen, largest margin first."""
@@ -236,132 +228,82 @@ def unfitted(model: Any) -> Any:
     return other
 
 
-class ClassSuspects:
-    """`suspects` and `suspicion` of classifiers."""
-
-    def suspects(self, X, y, *, threshold=None, top=None, cv=None) -> list[Suspect]:
-        """Examples whose label the model refuses to believe, largest margin first (see `partwise.tasks.common.suspects`).
-
-        Parameters
-        ----------
-        X : array or sparse matrix (examples, features)
-        y : array or list (examples,)
-            The labels to be judged. One that is unknown, None, is never in doubt; of a set, "one of these", the best is.
-        threshold : float, optional
-            By default those are listed that the loss has given up: for ``"ramp"``, where another class is better by more than its
-            cost; for others, where the prediction is not the given class. With a threshold, those whose prediction is not
-            the given class and whose margin is larger.
-        top : int, optional
-            At most so many.
-        cv : int, optional
-            Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters of
-            this estimator, which then need not be fitted.
-
-        Returns
-        -------
-        list of Suspect
-            Each with the fields ``example`` (its number in X), ``given``, ``believed``, ``margin``.
-        """
-        judged = self._question(X, y, threshold, cv)
-        return [judged.suspect_class(i) for i in judged.ranked(threshold, top)]
-
-    def suspicion(self, X, y, *, cv=None) -> np.ndarray:
-        """The margin of the best other class over the given one, of all examples, (examples,); -inf where none is given."""
-        return self._question(X, y, None, cv).found.margins
-
-    def _question(self, X, y, threshold=None, cv=None) -> Judged:
-        me: Any = self
-        fitted = hasattr(me, "weights_")
-        if cv is None:
-            me._require_fitted()
-            if hasattr(y, "__len__") and not len(y) and not (X.shape[0] if hasattr(X, "shape") else len(X)):
-                return Judged(no_doubts(np.zeros(1, np.int64)), [], [])  # scikit-learn's checks refuse to look at no examples
-        elif not fitted:
-            me = unfitted(me)
-            me._check_parameters()
-        X, y = me._validate(X, y, reset=not fitted)
-        classes = me.classes_ if fitted else me._learn_classes(y)
-        truth = me._truth(y, classes)
-        problem = me._problem(X, truth, classes)
-        if fitted:
-            me._check_size(problem, me.weights_)
-        found = learn_and_doubt(me, problem, threshold, cv, me._weights_of(X, truth, classes, None))
-        given = [y.distinct[k] for k in y.codes.tolist()] if hasattr(y, "distinct") else y.tolist()
-        states = found.believed if me.hidden == 1 else found.believed // me.hidden
-        return Judged(found, given, classes[states].tolist())
+# ---------------------------------------------------------------------------------------------------------------------
+# What ``partwise suspects`` lists
+# ---------------------------------------------------------------------------------------------------------------------
 
 
-class SequenceSuspects:
-    """`suspects` and `suspicion` of models of sequences."""
+class Listed(NamedTuple):
+    """A suspect in a list."""
 
-    def suspects(self, X, y=None, *, lengths=None, threshold=None, top=None, cv=None) -> list[Suspect]:
-        """Sequences whose labels the model refuses to believe, largest margin first (see `partwise.tasks.common.suspects`).
-
-        Parameters
-        ----------
-        X : sequences, or tokens end to end with `lengths`, or Columns
-        y : label sequences, or labels end to end; for Columns also the number of a column, or None for the last one
-            The labels to be judged. A token whose label is unknown, None, is never in doubt; of a set the best label is.
-        lengths : array, optional
-        threshold : float, optional
-            By default those are listed that the loss has given up: for ``"ramp"``, where other labels are better by more than
-            their cost; for others, where the prediction is not what was given. With a threshold, those whose prediction is not
-            what was given and whose margin is larger.
-        top : int, optional
-            At most so many.
-        cv : int, optional
-            Judge every sequence by a model that has not seen it: train on all but one of so many parts, with the parameters (and
-            the features, if fitted) of this estimator, which then need not be fitted.
-
-        Returns
-        -------
-        list of Suspect
-            Each with the fields ``example`` (its number in X), ``given``, ``believed`` (lists of labels), ``margin``, and
-            ``tokens``, the tokens where the two differ: ``token``, ``given``, ``believed``, ``margin``, largest margin first.
-        """
-        judged = self._question(X, y, lengths, threshold, cv)
-        return [judged.suspect_sequence(i) for i in judged.ranked(threshold, top)]
-
-    def suspicion(self, X, y=None, *, lengths=None, tokens=False, cv=None) -> np.ndarray:
-        """The margin of the best other labelling over the given one, of all sequences, (sequences,); -inf where none is given.
-
-        With ``tokens=True`` the margins of the single tokens instead, end to end, (tokens,).
-        """
-        found = self._question(X, y, lengths, None, cv).found
-        return found.token_margins if tokens else found.margins
-
-    def _question(self, X, y=None, lengths=None, threshold=None, cv=None) -> Judged:
-        me: Any = self
-        fitted = hasattr(me, "weights_")
-        if cv is None:
-            me._require_fitted()
-        elif not fitted:
-            me = unfitted(me)
-            me._check_parameters()
-        tokens = me._tokens(X, lengths, me.encoder_ if fitted else None)
-        given = sequences.read_labels(y, tokens)
-        classes = me.classes_ if fitted else given.learn(tokens.place)
-        gold, known = me._codes(given, classes, tokens)
-        encoder = me.encoder_ if fitted else me._new_encoder(tokens, given)
-        rows = me._encode(encoder, tokens, "transform" if fitted else "fit_transform")
-        problem = me._problem(encoder, rows, tokens, classes, gold, known)
-        if fitted:
-            me._check_size(problem, me.weights_)
-        found = learn_and_doubt(me, problem, threshold, cv)
-        states = found.believed if me.hidden == 1 else found.believed // me.hidden
-        return Judged(found, Coded(given.codes, given.distinct), Coded(states, classes.tolist()))
+    cells: tuple[Any, ...]  #: of its line, one for each title of the `Listing`
+    as_dict: Callable[[], dict[str, Any]]  #: for machines
 
 
-class Coded(Sequence[Any]):
-    """Labels end to end, made when they are asked for: a record needs few of them."""
+@dataclass(frozen=True)
+class Listing:
+    """All suspects of a file, worst first.
 
-    def __init__(self, codes: np.ndarray, names: list[Any]):
-        self.codes, self.names = codes, names
+    Titles are ``example``, ``line`` (where it is), ``margin``; ``given`` and ``believed`` where a suspect has one label of each;
+    ``text``, which people are shown; and others that only files have.
+    """
 
-    def __len__(self) -> int:
-        return len(self.codes)
+    titles: tuple[str, ...]
+    rows: list[Listed]
+    judged: tuple[int, str]  #: how many there are in all, and of what: (120, "sentences")
+    about: dict[str, Any]  #: for machines: ``loss``, ``folds``, and how much was judged
+    context: str = ""  #: title of the column `text`
+    truth: dict[str, Any] | None = None  #: what `found_among` says, where it is known which labels are wrong
 
-    def __getitem__(self, which: Any) -> Any:
-        if isinstance(which, slice):
-            return [self.names[k] for k in self.codes[which].tolist()]
-        return self.names[self.codes[which]]
+    def in_words(self) -> list[str]:
+        """What people are told before the list."""
+        n, what = self.judged
+        folds = self.about["folds"]
+        how = f"judged in {folds} parts by models of the others" if folds else "judged by one model"
+        lines = [f"{len(self.rows):,} of {n:,} {what} are not believed ({how}, loss {self.about['loss']})"]
+        if (truth := self.truth) is not None:
+            names = ("precision", "recall", "average_precision")
+            parts = ", ".join(f"{name.replace('_', ' ')} {100 * truth[name]:.2f} %" for name in names)
+            lines.append(f"{truth['wrong']:,} are wrong, {truth['found']:,} of them found: {parts}")
+        return lines
+
+    def table(self, n: int) -> Any:
+        """The first n, for people."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        titles = [title for title in ("given", "believed") if title in self.titles]
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        for title in ("line", "margin"):
+            table.add_column(title, justify="right", no_wrap=True)
+        for title in titles:
+            table.add_column(title, no_wrap=True)
+        if self.context:
+            table.add_column(Text(self.context))
+        for row in self.rows[:n]:
+            cells = dict(zip(self.titles, row.cells, strict=True))
+            last = [Text(textwrap.shorten(cells["text"], MOST_TEXT, placeholder=" ..."))] if self.context else []
+            labels = [Text(str(cells[title])) for title in titles]
+            table.add_row(f"{cells['line']:,}", f"{cells['margin']:.2f}", *labels, *last)
+        return table
+
+    def as_text(self, n: int | None = None) -> bytes:
+        """The first n, tab-separated, a line each, after a line of titles."""
+        lines = ["\t".join(self.titles)]
+        for row in self.rows[:n]:
+            cells = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in row.cells)
+            lines.append("\t".join(cell.replace("\t", " ") for cell in cells))
+        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+
+
+def found_among(wrong: np.ndarray, refused: np.ndarray, suspicion: np.ndarray) -> dict[str, Any]:
+    """How many of the labels that are really wrong are among those refused, bool (n,), and how well they are ranked."""
+    hits, n, total = (int(np.count_nonzero(x)) for x in (wrong & refused, refused, wrong))
+    return {
+        "wrong": total,
+        "found": hits,
+        "precision": hits / n if n else math.nan,
+        "recall": hits / total if total else math.nan,
+        "average_precision": average_precision(wrong, suspicion),
+    }
