@@ -59,9 +59,11 @@ def test_no_two_names_of_a_folder_differ_only_by_their_ending():
 
 
 def test_no_class_is_called_like_another():
-    """One name, one meaning; of private names, and of dataclasses of options that every verb and task has, there are many."""
+    """One name, one meaning; but every verb and task has its options, and every experiment its cells and its name in the paper."""
     homes = defaultdict(list)
     for module in MODULES:
+        if module.parts[0] == "experiments":
+            continue
         for node in ast.parse((SOURCE / module).read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes[node.name].append(str(module))

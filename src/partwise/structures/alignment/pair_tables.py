@@ -79,7 +79,7 @@ class PairTables(NamedTuple):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class Template(NamedTuple):
+class PairTemplate(NamedTuple):
     """One template, read."""
 
     text: str
@@ -87,7 +87,7 @@ class Template(NamedTuple):
     second: tuple[tuple[str, int], ...] | None  #: of ``b``; None for a gap
 
 
-def read_template(text: str) -> Template:
+def read_template(text: str) -> PairTemplate:
     """Raises where it cannot be read."""
     sides: dict[str, list[tuple[str, int]]] = {}
     for part in text.split("|"):
@@ -101,10 +101,10 @@ def read_template(text: str) -> Template:
         if match[2]:
             side.append((match[2], int(match[3] or 0)))
     if set(sides) == {"g"}:
-        return Template(text, tuple(sides["g"]), None)
+        return PairTemplate(text, tuple(sides["g"]), None)
     if set(sides) != {"a", "b"}:
         raise ValueError(f"pair template {text!r}: expected both of a and b, or g alone.")
-    return Template(text, tuple(sides["a"]), tuple(sides["b"]))
+    return PairTemplate(text, tuple(sides["a"]), tuple(sides["b"]))
 
 
 def column_codes(letters: Sequence[str], name: str, properties: Mapping[str, Mapping[str, Any]]) -> tuple[np.ndarray, int, bool]:
