@@ -18,27 +18,27 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.corpora import data_folder
 from partwise.datasets.loaders import load_conll2000, load_ocr
+from partwise.files.corpora import data_folder
 from partwise.metrics import report_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.structures import chain_problem
-from partwise.tasks.tagging.estimator import Tagger
+from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.columns import Columns, read_columns
 
 PENALTIES = {"L2": (0.0, (0.5, 1.0, 2.0)), "L1": (1.0, (1.0, 2.0, 5.0))}  # l1_ratio, and C to choose from
 SENTENCES = 500  # for python-crfsuite with all possible states
 
 
-def train(columns: Columns, C: float, l1_ratio: float, **more: Any) -> Tagger:
+def train(columns: Columns, C: float, l1_ratio: float, **more: Any) -> SequenceLabeler:
     """A chunker with the settings of ``partwise train tag``."""
     solver = "owlqn" if l1_ratio else "lbfgs"  # to the optimum, however large
     settings = {"templates": "chunking", "dtype": "float32", "random_state": 0, **more}
-    return Tagger("crf", C=C, solver=solver, l1_ratio=l1_ratio, **settings).fit(columns)
+    return SequenceLabeler("crf", C=C, solver=solver, l1_ratio=l1_ratio, **settings).fit(columns)
 
 
-def f1(model: Tagger, columns: Columns) -> float:
+def f1(model: SequenceLabeler, columns: Columns) -> float:
     """F1 of the chunks, in percent."""
     truth, codes = columns.labels(-1), model.predict_codes(columns)
     return 100.0 * report_coded(truth.codes, codes, columns.starts, truth.distinct, model.classes_.tolist()).to_dict()["f1"]

@@ -73,12 +73,14 @@ def take(columns: Columns, labels: GivenLabels, which: np.ndarray) -> tuple[Colu
 
 def crf_probabilities(columns: Columns, labels: GivenLabels) -> tuple[np.ndarray, np.ndarray]:
     """Marginals (tokens, labels) and log-likelihoods (sentences,), each of a CRF that has not seen the sentence."""
-    from partwise.tasks.tagging.estimator import Tagger
+    from partwise.tasks.tagging.estimator import SequenceLabeler
 
     p, likelihood = np.zeros((columns.n_tokens, len(labels.distinct))), np.zeros(columns.n_sentences)
     for train, held in folds(columns.n_sentences):
         x, y, _ = take(columns, labels, train)
-        crf = Tagger(loss="crf", C=CRF_C, solver="lbfgs", templates="chunking", dtype="float32", random_state=SEED).fit(x, y)
+        crf = SequenceLabeler(loss="crf", C=CRF_C, solver="lbfgs", templates="chunking", dtype="float32", random_state=SEED).fit(
+            x, y
+        )
         x, y, tokens = take(columns, labels, held)
         place = [labels.distinct.index(label) for label in crf.classes_.tolist()]
         p[tokens[:, None], place] = np.concatenate(crf.predict_marginals(x))
@@ -109,14 +111,14 @@ def chunking(how: str, fraction: float, short: bool) -> list[Row]:
     """CoNLL-2000 with planted errors."""
     from cleanlab.filter import find_label_issues
 
-    from partwise.tasks.tagging.estimator import Tagger
+    from partwise.tasks.tagging.estimator import SequenceLabeler
 
     columns = read_columns(data_folder("conll2000/train.txt.gz"))
     columns = columns.take(np.arange(2000)) if short else columns
     clean = columns.labels()
     planted = plant_errors(clean.codes, fraction, SEED, how, lengths=np.diff(columns.starts), labels=range(len(clean.distinct)))
     labels = GivenLabels(planted.y, clean.distinct, clean.column)
-    ramp, robust = Tagger(loss="ramp", C=C, **SETTINGS), Tagger(loss=Ramp(0, 1, beta=1), **SETTINGS)
+    ramp, robust = SequenceLabeler(loss="ramp", C=C, **SETTINGS), SequenceLabeler(loss=Ramp(0, 1, beta=1), **SETTINGS)
     ways: dict[str, Callable[[], Any]] = {
         "ramp, once": lambda: ramp.fit(columns, labels)._question(columns, labels).found,
         "ramp, 5-fold": lambda: ramp._question(columns, labels, cv=FOLDS).found,

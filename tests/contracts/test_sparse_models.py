@@ -16,7 +16,7 @@ from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
 from partwise.tasks.common.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
-from partwise.tasks.tagging.estimator import Tagger
+from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 
@@ -98,8 +98,7 @@ def test_c1_is_that_of_crfsuite(c1, c2):
     twin.transitions_[:] = [[reference.transition_features_.get((a, b), 0.0) for b in ours.classes_] for a in ours.classes_]
 
     def value(weights):
-        tokens, problem = model._packed(X, None, y, labelled=True)
-        losses = losses_at(problem, get_loss("crf"), weights)
+        losses = losses_at(model.pack(X, y).problem, get_loss("crf"), weights)
         return penalty(weights, model.l1_ratio) + model.C * losses.sum()
 
     assert value(w) == pytest.approx(model.result_.primal, rel=1e-9)
@@ -124,7 +123,9 @@ def test_c1_and_c2_may_not_both_be_zero():
 @pytest.fixture
 def sparse_model(tmp_path):
     columns = read_columns(TRAIN)
-    model = Tagger("crf", templates=[*TEMPLATES, "w[0]|pos[0]", "w[-1]|w[0]"], C=0.3, l1_ratio=1.0, dtype="float32").fit(columns)
+    model = SequenceLabeler("crf", templates=[*TEMPLATES, "w[0]|pos[0]", "w[-1]|w[0]"], C=0.3, l1_ratio=1.0, dtype="float32").fit(
+        columns
+    )
     return model, tmp_path / "model", columns
 
 

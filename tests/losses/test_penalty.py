@@ -17,7 +17,6 @@ from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
 from partwise.structures import chain_problem, multiclass_problem
-from partwise.tasks.tagging.estimator import Tagger
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
 
@@ -390,4 +389,4 @@ def test_learning_bit_by_bit_is_refused():
         with pytest.raises(ValueError, match=f"partial_fit goes on .* 'l1_ratio' parameter of {estimator.__name__} must be 0"):
             estimator(l1_ratio=0.1).partial_fit(*data)
     with pytest.raises(ValueError, match="fit_stream goes on"):
-        Tagger(l1_ratio=0.1, templates=TEMPLATES).fit_stream([read_columns(TRAIN)])
+        SequenceLabeler(l1_ratio=0.1, templates=TEMPLATES).fit_stream([read_columns(TRAIN)])

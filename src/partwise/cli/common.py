@@ -19,6 +19,8 @@ import typer
 
 from partwise.tasks.common.command_options import Refusal
 
+ROOM = 10_000  # characters in a line of a file
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
 # ---------------------------------------------------------------------------------------------------------------------
@@ -90,13 +92,22 @@ def write(path: Path | str | None, content: bytes) -> None:
 
 
 def show(text: Any, where: Any) -> None:
-    """For people: a string as it is, anything else as rich prints it."""
-    if isinstance(text, str):
-        print(text, file=where)
-        return
-    from rich.console import Console
+    """For people: a string, something that rich can print, or a list of these and of functions.
 
+    A function is given the number of characters in a line, and what it returns may use all of them: a terminal has some, a file
+    has room.
+    """
+    console: Any = None
     for one in text if isinstance(text, list) else [text]:
-        console = Console(file=where, highlight=False)
-        wide = console if console.is_terminal else Console(file=where, highlight=False, width=10_000)  # a file has room
-        (console if getattr(one, "expand", False) else wide).print(one, markup=False, soft_wrap=True)
+        if isinstance(one, str):
+            print(one, file=where)
+            continue
+        if console is None:
+            from rich.console import Console
+
+            console = Console(file=where, highlight=False)
+            room = console if console.is_terminal else Console(file=where, highlight=False, width=ROOM)
+        if callable(one):
+            room.print(one(room.width))
+        else:
+            console.print(one)

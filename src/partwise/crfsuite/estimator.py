@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
+from partwise import SequenceLabeler
 from partwise.crfsuite.settings import make_labeler
 from partwise.crfsuite.training_log import TrainingLog
-from partwise.estimators import SequenceLabeler
 from partwise.tasks.common.model_file import ModelFileError
 
 CRFSUITE_MAGIC = b"lCRF"
@@ -221,8 +221,8 @@ class CRF(BaseEstimator):
     @property
     def size_(self) -> int:
         """Size of the model in bytes."""
-        _, tensors = self.labeler_._to_file()
-        return sum(tensor.nbytes for tensor in tensors.values())
+        _, tensors = self.labeler_.encoder_.to_state()
+        return self.labeler_.weights_.nbytes + sum(tensor.nbytes for tensor in tensors.values())
 
     @property
     def num_attributes_(self) -> int:

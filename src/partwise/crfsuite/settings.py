@@ -29,11 +29,11 @@ import math
 import warnings
 from typing import Any, NamedTuple
 
+from partwise import SequenceLabeler
 from partwise.crfsuite.training_log import Rule, TrainingLog
-from partwise.estimators import SequenceLabeler
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
-from partwise.tasks.common.base import _is_count, _is_real
+from partwise.tasks.common.checks import is_count, is_real
 
 UNLIMITED = 2**31 - 1
 NO_SLACK = 1e10  # a C that no step of PA reaches
@@ -80,18 +80,18 @@ OTHER = {"variance": 1.0, "gamma": 1.0}  # of arow
 
 #: what CRFsuite's parameters may be; bools may be written 0 and 1, as there
 CHECKS: dict[str, Any] = {
-    "min_freq": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-    "c1": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-    "c2": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-    "max_iterations": (_is_count(1), "an int in the range [1, inf)"),
-    "num_memories": (_is_count(1), "an int in the range [1, inf)"),
-    "max_linesearch": (_is_count(1), "an int in the range [1, inf)"),
-    "epsilon": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
-    "period": (_is_count(0), "an int in the range [0, inf)"),
-    "delta": (_is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "min_freq": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "c1": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "c2": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "max_iterations": (is_count(1), "an int in the range [1, inf)"),
+    "num_memories": (is_count(1), "an int in the range [1, inf)"),
+    "max_linesearch": (is_count(1), "an int in the range [1, inf)"),
+    "epsilon": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
+    "period": (is_count(0), "an int in the range [0, inf)"),
+    "delta": (is_real(0.0, closed=True), "a float in the range [0, inf)"),
     "linesearch": (("MoreThuente", "Backtracking", "StrongBacktracking").__contains__, "a line search of CRFsuite"),
     "pa_type": ((0, 1).__contains__, "0 (no slack) or 1 (PA-I); PA-II is not here, and 1 is nearest to it"),
-    "c": (_is_real(0.0), "a float in the range (0, inf)"),
+    "c": (is_real(0.0), "a float in the range (0, inf)"),
 }
 
 ALWAYS_DENSE = (
@@ -179,8 +179,8 @@ def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
         average=bool(settings["averaging"]) if "averaging" in settings else None,
         validation_metric="error",
         patience=UNLIMITED,
-        random_state=0,
         n_jobs=crf.n_jobs,
+        dtype="float64",
         callbacks=[log],
         verbose=crf.verbose,
     )

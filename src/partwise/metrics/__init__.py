@@ -18,7 +18,8 @@ Rankings of documents: NDCG and mean average precision (`retrieval`).
 Rankings, of suspects say: average precision, precision and recall among the first (`ranking`).
 
 Everything begins with *counts per sequence* (`sequence_counts`): their sums give the scores, resampling them the intervals.
-Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_schemes`) and are fast enough to run after every epoch.
+Functions that end in ``_coded`` take numbered labels (see `partwise.text.chunk_schemes`) and are fast enough to run after every
+epoch.
 """
 
 from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores
@@ -28,7 +29,6 @@ from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 from partwise.tasks.folding.scores import BasePairScores, base_pair_counts, base_pair_scores
 from partwise.tasks.graphs.scores import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.tasks.ranking.scores import mean_average_precision, ndcg, ndcg_by_query
-from partwise.tasks.tagging.accuracy import sequence_accuracy, token_accuracy
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.tasks.tagging.report import Report, report, report_coded
 from partwise.tasks.tagging.resampling import Comparison, Interval, bootstrap_intervals, compare
@@ -40,7 +40,15 @@ from partwise.tasks.tagging.scorers import (
     span_recall_scorer,
     token_accuracy_scorer,
 )
-from partwise.tasks.tagging.scores import SpanScores, span_f1, span_scores, span_scores_coded, spans
+from partwise.tasks.tagging.scores import (
+    SpanScores,
+    sequence_accuracy,
+    span_f1,
+    span_scores,
+    span_scores_coded,
+    spans,
+    token_accuracy,
+)
 
 __all__ = [
     "AlignmentScores",

@@ -15,7 +15,6 @@ from partwise.solvers.sdm import SDM
 from partwise.structures import ChainProblem, MulticlassProblem, PartialChainProblem, chain_problem, multiclass_problem
 from partwise.structures.common.hidden import States, small_weights
 from partwise.tasks.common import model_file
-from partwise.tasks.tagging.estimator import Tagger
 from partwise.tasks.tagging.inspection import explain, find_features, summary, top_features, transitions
 from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
@@ -425,7 +424,7 @@ def test_streams_begin_at_random_weights_too(tmp_path):
     with interpret():
         options = {"templates": TEMPLATES, "hidden": 2, "max_epochs": 1, "random_state": 0, "C": 1e-9}
         small, large = (
-            Tagger(**options).fit_stream(ColumnFile(tmp_path / "train.txt", chunk_bytes=n)) for n in (500, 10_000_000)
+            SequenceLabeler(**options).fit_stream(ColumnFile(tmp_path / "train.txt", chunk_bytes=n)) for n in (500, 10_000_000)
         )
     np.testing.assert_array_equal(small.weights_, large.weights_)
     assert 0.03 < small.coef_.std() < 0.3  # nothing was learnt with that C

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.cli.common import Refusal
 from partwise.features.given_labels import GivenLabels
+from partwise.tasks.common.command_options import Refusal
 from partwise.text.chunk_schemes import SCHEMES, Scheme, convert_coded, is_chunking, recognise, split_label
 from partwise.text.columns import Columns
 
@@ -17,7 +17,7 @@ class Answers:
 
     Parameters
     ----------
-    model : Tagger
+    model : SequenceLabeler
     scheme : str, optional
         The scheme of files; that of the training data by default.
     """
@@ -32,12 +32,8 @@ class Answers:
         if self.scheme is not None and self.own is None:
             raise Refusal(f"--scheme {self.scheme}: the model's labels are no chunk labels like B-X, I-X, O: {self.labels[:5]}.")
 
-    def predict(self, columns: Columns, known: GivenLabels | None = None) -> tuple[np.ndarray, list[str]]:
-        """The best labels: for each token its place in a list of labels, and the list."""
-        return self.written(self.model.predict_codes(columns, known=known), columns.starts)
-
     def written(self, codes: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, list[str]]:
-        """The model's labels, numbered as in ``model.classes_``, as they are to be written."""
+        """The model's labels, as places in ``model.classes_``, as they are to be written: places in a list, and the list."""
         if self.scheme is None:
             return codes, self.labels
         converted = convert_coded(codes, starts, self.labels, self.scheme, self.own)
@@ -65,13 +61,12 @@ class Answers:
             given = GivenLabels(converted.codes, list(converted.labels))
         return given
 
-    def marginals(self, columns: Columns, known: GivenLabels | None) -> tuple[np.ndarray, list[str]]:
-        """P(y_t | x), (tokens, labels), and the labels.
+    def probabilities(self, p: np.ndarray) -> tuple[np.ndarray, list[str]]:
+        """P(y_t | x) of the model's labels, (tokens, labels), as that of labels to be written, and those.
 
         In the scheme of files where each label of the model has one meaning there (from IOBES to IOB2, say, B and S are both
         written B, and their probabilities are added); else of the model's own labels.
         """
-        p = np.concatenate([np.zeros((0, len(self.labels))), *self.model.predict_marginals(columns, known=known)])
         may_be = self._written_as()
         if any(len(names) != 1 for names in may_be):
             return p, self.labels

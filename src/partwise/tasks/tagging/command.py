@@ -1,158 +1,287 @@
-"""``partwise train tag``: from a column file to a model that labels sequences."""
+"""``partwise train tag`` and what follows: from a column file to a model that labels sequences."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-import typer
+from partwise.tasks.common import command_options as common
+from partwise.tasks.common.command import Command, Seconds, Told
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, OUTPUT, WEIGHTS, Refusal, Training, option
 
-from partwise.cli import options
-from partwise.cli.common import in_words, load_tagger
-from partwise.cli.options import FEATURES, LABELS, LEARNING, option
-from partwise.cli.train import Run, Settings, train
+COMPARING, WHY = "Comparing", "Why a token got its label"
 
-Templates = Annotated[
-    str,
-    option(
+
+def read_separator(text: str) -> str | None:
+    """What a user means by a separator; shells make it hard to type a tab."""
+    return {"tab": "\t", "\\t": "\t", "space": " ", "blank": None, "": None}.get(text, text)
+
+
+@dataclass
+class ColumnFormat:
+    """How a column file is written: of all verbs."""
+
+    separator: str | None = option(
+        FILES,
+        "What stands between columns; 'tab' for a tab. (default: any run of blanks and tabs)",
+        "--separator",
+        "-s",
+        read=read_separator,
+    )
+    comment: str | None = option(FILES, "Lines that begin with it are left out.")
+
+
+@dataclass
+class Options(ColumnFormat, common.Options):
+    """Of ``train tag``."""
+
+    label_column: int | None = option(FILES, "Column of the labels, from 0; negative: from the last. (default: the last one)")
+    templates: str | None = option(
         FEATURES,
         "How features are made: 'phrases' or 'chunking' (for words and parts of speech), 'words', 'ner', a template file (ours "
-        "or of CRF++), or 'auto': by the columns there are.",
+        "or of CRF++), or 'auto': by the columns there are. (default: auto)",
         "--templates",
         "-t",
-    ),
-]
-Either = Annotated[str | None, option(LABELS, "What stands in a cell between labels any of which may be right, say '|'.")]
-Stream = Annotated[
-    bool, option(LEARNING, "Read the file anew in every epoch, part by part: for files larger than memory.", "--stream")
-]
+    )
+    add_template: list[str] = option(FEATURES, "One more, say 'suffix3(w[0])'. May be given again.", default=[])
+    columns: str | None = option(
+        FEATURES, "Names of the columns, for templates. (default: w,pos)", read=lambda text: text.split(",")
+    )
+    min_count: int | None = option(FEATURES, "Leave out features that occur fewer times.", min=1)
+    hash_bits: int | None = option(
+        FEATURES, "Number features by hashing, into 2^bits, instead of keeping a vocabulary.", min=1, max=30
+    )
+    order: int | None = option(FEATURES, "How many previous labels a transition looks at.", min=1)
+    hidden: int | None = option(FEATURES, "Hidden states of each label, for labels that behave in several ways.", min=1)
+    use_start: bool | None = option(FEATURES, "Whether the first label has weights of its own.")
+    use_stop: bool | None = option(FEATURES, "Whether the last label has weights of its own.")
+    use_transitions: bool | None = option(FEATURES, "Whether pairs of labels have weights.")
+    stream: bool = option(
+        LEARNING, "Read the file anew in every epoch, part by part: for files larger than memory.", "--stream", default=False
+    )
+    chunk_megabytes: float = option(
+        LEARNING, "With --stream: size of a part. Never changes the result.", min=0.000001, default=16.0
+    )
+    validation_metric: str | None = option(
+        LEARNING, "What --dev judges by: f1 (of chunks), error (of tokens), cost, or auto: f1 where labels are those of chunks."
+    )
+    class_weight: str | None = option(LEARNING, "'balanced': mistakes with rare labels count more.")
+    scheme: str | None = option(
+        LABELS, "Learn chunk labels in this scheme: iob1, iob2, iobes or bilou. Predictions are converted back."
+    )
+    constraints: str | None = option(
+        LABELS, "Forbid what this scheme does not have, in training and later; auto: the labels' own."
+    )
+    forbid: list[str] = option(
+        LABELS, "Forbid a transition, 'O I-NP', from '(begin)', or to '(end)'. May be given again.", default=[]
+    )
+    force: list[str] = option(LABELS, "After this label only that one: 'B-NP I-NP'. Given again, any of those.", default=[])
+    unknown_label: str | None = option(LABELS, "The cell that stands for an unknown label, say '?'.")
+    either: str | None = option(LABELS, "What stands in a cell between labels any of which may be right, say '|'.")
+    max_labels: int = option(LABELS, "Refuse a column with more of them: it is probably not one of labels.", default=2000)
 
 
-@train.command()
-@in_words
-def tag(
-    file: Annotated[str, typer.Argument(help="Column file, a token a line, a blank line after each sentence; gz; '-' is stdin.")],
-    output: options.Output,
-    dev: options.Dev = None,
-    templates: Templates = "auto",
-    add_template: Annotated[list[str] | None, option(FEATURES, "One more, say 'suffix3(w[0])'. May be given again.")] = None,
-    columns: Annotated[str | None, option(FEATURES, "Names of the columns, for templates. (default: w,pos)")] = None,
-    min_count: Annotated[int, option(FEATURES, "Leave out features that occur fewer times.", min=1)] = 1,
-    hash_bits: Annotated[
-        int | None, option(FEATURES, "Number features by hashing, into 2^bits, instead of keeping a vocabulary.", min=1, max=30)
-    ] = None,
-    order: Annotated[int, option(FEATURES, "How many previous labels a transition looks at.", min=1)] = 1,
-    hidden: Annotated[int, option(FEATURES, "Hidden states of each label, for labels that behave in several ways.", min=1)] = 1,
-    loss: options.Loss = "hinge",
-    c: options.C = None,
-    l1_ratio: options.L1Ratio = 0.0,
-    solver: options.SolverName = "auto",
-    epochs: options.Epochs = None,
-    tol: options.Tol = 1e-3,
-    patience: options.Patience = None,
-    average: options.Average = None,
-    seed: options.Seed = 0,
-    dtype: options.Dtype = options.Number.float32,
-    start_from: options.StartFrom = None,
-    stream: Stream = False,
-    chunk_megabytes: Annotated[
-        float, option(LEARNING, "With --stream: size of a part. Never changes the result.", min=0.000001)
-    ] = 16.0,
-    scheme: Annotated[
-        str | None,
-        option(LABELS, "Learn chunk labels in this scheme: iob1, iob2, iobes or bilou. Predictions are converted back."),
-    ] = None,
-    constraints: Annotated[
-        str | None, option(LABELS, "Forbid what this scheme does not have, in training and later; auto: the labels' own.")
-    ] = None,
-    forbid: Annotated[
-        list[str] | None,
-        option(LABELS, "Forbid a transition, 'O I-NP', from '(begin)', or to '(end)'. May be given again."),
-    ] = None,
-    force: Annotated[
-        list[str] | None, option(LABELS, "After this label only that one: 'B-NP I-NP'. Given again, any of those.")
-    ] = None,
-    unknown_label: Annotated[str | None, option(LABELS, "The cell that stands for an unknown label, say '?'.")] = None,
-    either: Either = None,
-    max_labels: Annotated[int, option(LABELS, "Refuse a column with more of them: it is probably not one of labels.")] = 2000,
-    label_column: options.LabelColumn = None,
-    separator: options.Separator = None,
-    encoding: options.Encoding = "utf-8",
-    comment: options.Comment = None,
-    resume: options.Resume = False,
-    checkpoint_every: options.CheckpointEvery = 10.0,
-    history: options.History = None,
-    curve: options.Curve = None,
-    certify: options.Certify = False,
-    jobs: options.Jobs = 1,
-    as_json: options.Json = False,
-    quiet: options.Quiet = False,
-) -> None:
-    """Learn to label sequences: chunks, entities, parts of speech, segments.
+@dataclass
+class Predict(ColumnFormat, common.Predict):
+    """Of ``predict``: lines that are comments are written as they are."""
 
-    The last column holds the labels, the others what is known about a token:
-
-        partwise train tag train.txt --dev dev.txt -o model
-    """
-    from partwise.tasks.tagging.estimator import Tagger
-    from partwise.tasks.tagging.training_data import Parts, Source
-
-    settings = Settings(loss, c, solver, epochs, tol, patience, average, seed, dtype.value, jobs, stream, l1_ratio)
-    run = Run("tag", output, settings, resume, checkpoint_every, history, curve, as_json, quiet)
-    source = Source(separator, encoding, comment, label_column, unknown_label, either, scheme, max_labels)
-    tagger: Any
-    if start_from is None:
-        names = columns.split(",") if columns else None
-        shape = {"order": order, "hidden": hidden, "min_count": min_count, "hash_bits": hash_bits, "columns": names}
-        tagger = Tagger(**settings.parameters(), **shape)
-    else:
-        tagger = warm(load_tagger(start_from), settings)
-    tagger._check_parameters()
-
-    data = source.stream(file, chunk_megabytes) if stream else source.read(file)
-    first = data.first if isinstance(data, Parts) else data
-    held_out = None if dev is None else source.read(dev, like=first)
-    if start_from is None:
-        tagger.templates = source.templates(templates, add_template, first)
-    tagger.constraints = source.constraints(constraints, forbid, force, first)
-    run.metric = "f1" if first.scheme else "accuracy"
-    tagger.validation_metric = "f1" if first.scheme else "error"
-    run.say(data.describe())
-    with run.fitting(tagger, certify):
-        follow: dict[str, Any] = {
-            "validation": None if held_out is None else (held_out.columns, held_out.labels),
-            "checkpoint": run.checkpoint,
-        }
-        if isinstance(data, Parts):
-            tagger.fit_stream(data, data.column, labels=source.labels, **follow)
-        else:
-            tagger.fit(data.columns, data.labels, **follow)
-    tagger.given_scheme_ = first.scheme if scheme not in (None, first.scheme) else None
-    tagger.templates = None  # the encoder knows; a path would mean nothing on another machine
-    about = {
-        "examples": data.n_sentences,
-        "tokens": data.n_tokens,
-        "labels": len(tagger.classes_),
-        "features": tagger.n_features_in_,
-        "scheme": first.scheme,
-    }
-    run.finish(tagger, about, None if held_out is None else lambda: score(tagger, held_out))
+    kbest: int | None = option(OUTPUT, "The k best labellings, as crf_test -n prints them.", min=1)
+    marginals: bool = option(OUTPUT, "Append label/probability too.", "--marginals", default=False)
+    all_marginals: bool = option(OUTPUT, "Append label/probability of every label too.", "--all-marginals", default=False)
+    calibrate: str | None = option(
+        OUTPUT, "Held-out file with labels to fit probabilities to, for models trained with a margin loss."
+    )
+    known_column: int | None = option(LABELS, "Column of labels that are known already: they are kept.")
+    known_unknown: str | None = option(LABELS, "The cell in --known-column that stands for an unknown label.")
+    scheme: str | None = option(LABELS, "Write chunk labels in this scheme. (default: that of the training data)")
 
 
-def warm(tagger: Any, settings: Settings) -> Any:
-    """A trained model, to go on from with these settings."""
-    for name, value in settings.parameters().items():
-        setattr(tagger, name, value)
-    tagger.warm_start = True
-    return tagger
+@dataclass
+class Evaluate(ColumnFormat, common.Evaluate):
+    """Of ``evaluate``."""
+
+    label_column: int | None = option(
+        FILES, "Column of the true labels, from 0; negative: from the last. (default: as in training)"
+    )
+    predicted_column: int | None = option(FILES, "Score this column of the file instead of a model's answers.")
+    intervals: bool = option(None, "Bootstrap confidence intervals, over sentences.", default=True)
+    resamples: int = option(None, "Draws for intervals and tests.", min=1, default=1000)
+    level: float = option(None, "Of the intervals.", min=0.01, max=0.9999, default=0.95)
+    seed: int = option(None, "Of the draws.", min=0, default=0)
+    baseline: Path | None = option(COMPARING, "Another model: is the difference significant?")
+    baseline_column: int | None = option(COMPARING, "A column with another system's labels, likewise.")
+    test: str = option(COMPARING, "randomisation (approximate) or bootstrap (paired).", default="randomisation")
+    conlleval: bool = option(None, "Print what conlleval prints, to the letter.", "--conlleval", default=False)
+    confusion: bool = option(None, "Which labels are taken for which.", "--confusion", default=False)
+    scheme: str | None = option(LABELS, "Chunk labels of the file are in this scheme. (default: that of the training data)")
 
 
-def score(tagger: Any, held_out: Any) -> dict[str, Any]:
-    """Scores of the finished model on held-out data."""
-    from partwise.metrics import report_coded
+@dataclass
+class Inspect(ColumnFormat, common.Inspect):
+    """Of ``inspect``."""
 
-    truth = held_out.labels
+    label: str | None = option(WEIGHTS, "With --top: of this label only.")
+    features: str | None = option(WEIGHTS, "Features whose name this regular expression finds.")
+    most: int = option(WEIGHTS, "With --features: at most so many, those of largest weights.", min=1, default=20)
+    transitions: bool = option(WEIGHTS, "Weights of a label after another.", "--transitions", default=False)
+    explain: str | None = option(WHY, "Column file that holds the token.")
+    line: int | None = option(WHY, "The line of the token, from 1.", min=1)
+    sentence: int | None = option(WHY, "Its sentence, from 0, if not --line.", min=0)
+    token: int | None = option(WHY, "Its place in the sentence, from 0.", min=0)
+    against: str | None = option(WHY, "The label to compare with. (default: the runner-up)")
+    encoding: str = option(FILES, "Of the text.", default="utf-8")
+
+
+@dataclass
+class Suspects(ColumnFormat, common.Suspects):
+    """Of ``suspects``."""
+
+    train: bool = option(LEARNING, "Without a model: train on the file itself, with the ramp loss.", "--train", default=False)
+    loss: str = option(LEARNING, "With --train: the loss.", default="ramp")
+    C: float | None = option(LEARNING, "With --train: weight of the losses against the regulariser.", "-C")
+    tokens: bool = option(OUTPUT, "Rank single tokens instead of sentences.", "--tokens", default=False)
+    label_column: int | None = option(
+        FILES, "Column of the labels, from 0; negative: from the last. (default: as in training, or the last)"
+    )
+    unknown_label: str | None = option(LABELS, "The cell that stands for an unknown label, say '?'.")
+
+
+class Tag(Command):
+    """Chunks, entities, parts of speech, segments."""
+
+    file = "Column file, a token a line, a blank line after each sentence; gz; '-' is stdin."
+    details = "The last column holds the labels, the others what is known about a token."
+    example = "partwise train tag train.txt --dev dev.txt -o model"
+    options = Options
+    predict_options = Predict
+    evaluate_options = Evaluate
+    inspect_options = Inspect
+    suspects_options = Suspects
+    forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
+
+    def inputs(self, options: Any) -> dict[str, Any]:
+        from partwise.text.templates import SETS
+
+        names = ("templates", "calibrate", "baseline", "explain", "truth")
+        given = {f"--{name}": getattr(options, name, None) for name in names}
+        return {name: path for name, path in given.items() if path not in (*SETS, "auto")}
+
+    def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
+        from partwise.tasks.tagging.files import Source, with_more_templates
+        from partwise.tasks.tagging.held_out import metric_for
+
+        tagger, source = make(), Source.of(options)
+        data: Any = source.stream(file, options.chunk_megabytes) if options.stream else source.read(file)
+        first = data.first if options.stream else data
+        held_out = None if dev is None else source.read(dev, like=first)
+        if options.add_template:
+            tagger.templates = with_more_templates(options.templates, options.add_template, first)
+        if options.constraints or options.forbid or options.force:
+            tagger.constraints = source.constraints(options.constraints, options.forbid, options.force, first)
+        names = first.labels.distinct if held_out is None else held_out.labels.distinct
+        metric = metric_for(tagger.validation_metric, first.labels.learn(first.columns.place), names)
+
+        def fit(checkpoint: Any) -> None:
+            validation = None if held_out is None else (held_out.columns, held_out.labels)
+            tagger.keep_held_out = True  # it is scored in the end, without being encoded again
+            if options.stream:
+                tagger.fit_stream(data, data.column, labels=source.labels, validation=validation, checkpoint=checkpoint)
+            else:
+                tagger.fit(data.columns, data.labels, validation=validation, checkpoint=checkpoint)
+            tagger.given_scheme_ = first.scheme if options.scheme not in (None, first.scheme) else None
+            tagger.templates = None  # the encoder knows; a path would mean nothing on another machine
+
+        def about() -> dict[str, Any]:
+            return {
+                "examples": data.n_sentences,
+                "tokens": data.n_tokens,
+                "labels": len(tagger.classes_),
+                "features": tagger.n_features_in_,
+                "scheme": first.scheme,
+            }
+
+        score = None if held_out is None else lambda: scores_of(tagger, held_out)
+        return Training(tagger, fit, data.describe(), about, score, "f1" if metric == "f1" else "accuracy")
+
+    def workload(self, folder: Path) -> Path:
+        path = folder / "chunks.txt"
+        path.write_text("the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n")
+        return path
+
+    def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
+        from partwise.tasks.tagging.labelled_text import label_file
+
+        self.form(options)
+        require_columns(model)
+        counts = label_file(model, file, options, write, seconds)
+        took = sum(seconds[stage] for stage in ("read", "label", "write"))  # text to text, once the model is loaded
+        return {**counts, "tokens_per_second": counts["tokens"] / max(took, 1e-9)}
+
+    def evaluate(self, model: Any, file: str, options: Any, seconds: Seconds) -> Told:
+        from partwise.tasks.tagging.evaluation import evaluate
+
+        if options.baseline is not None and options.baseline_column is not None:
+            raise Refusal("--baseline and --baseline-column: give one of them.")
+        baseline = None if options.baseline is None else load_baseline(options.baseline, model)
+        if model is not None:
+            require_columns(model)
+        return evaluate(model, baseline, file, options, seconds)
+
+    def stands_alone(self, options: Any) -> bool:
+        return getattr(options, "predicted_column", None) is not None or getattr(options, "train", False)
+
+    def inspect(self, model: Any, options: Any) -> Told:
+        from partwise.tasks.tagging.inspection import inspect
+
+        if options.explain is not None:
+            require_columns(model)
+        return inspect(model, options)
+
+    def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
+        from partwise.tasks.common.command_options import parameters_of
+        from partwise.tasks.tagging.estimator import SequenceLabeler
+        from partwise.tasks.tagging.suspect_list import list_suspects
+
+        if model is None:
+            model = SequenceLabeler(**parameters_of(options, SequenceLabeler))
+        require_columns(model)
+        return list_suspects(model, file, options, seconds)
+
+
+def require_columns(model: Any) -> None:
+    """Refuse a model whose tokens are not lines of column files."""
+    encoder = getattr(model, "encoder_", None)
+    if encoder is not None and encoder.kind != "columns":
+        raise Refusal(f"The model was trained on {encoder.kind}, not on column files. Use it from Python: partwise.load(...).")
+
+
+def load_baseline(path: Path, model: Any) -> Any:
+    """Another model of the same kind."""
+    from partwise.tasks.common import model_file
+    from partwise.tasks.tagging.estimator import SequenceLabeler
+
+    baseline = model_file.load(path, plain=True)
+    if not isinstance(baseline, SequenceLabeler):
+        raise Refusal(f"--baseline {path} holds a {type(baseline).__name__}, which does not label sequences.")
+    require_columns(baseline)
+    baseline.n_jobs = getattr(model, "n_jobs", None)
+    return baseline
+
+
+def scores_of(tagger: Any, data: Any) -> dict[str, Any]:
+    """Scores of the finished model on the data that it was stopped by."""
+    from partwise.tasks.tagging.report import report_coded
+    from partwise.tasks.tagging.scores import acceptable_share
+
+    held_out, truth = tagger.held_out_, data.labels
+    del tagger.held_out_
+    codes = held_out.answers(tagger.weights_, tagger.n_jobs)
     if truth.is_partial:
-        return {"accuracy": tagger.score(held_out.columns, truth)}
-    codes = tagger.predict_codes(held_out.columns)
-    report = report_coded(truth.codes, codes, held_out.columns.starts, truth.distinct, tagger.classes_.tolist())
+        return {"accuracy": acceptable_share(truth, codes, tagger.classes_)}
+    report = report_coded(truth.codes, codes, data.columns.starts, truth.distinct, tagger.classes_.tolist())
     return {key: value for key, value in report.to_dict().items() if key != "types"}
+
+
+COMMAND = Tag()

@@ -1,4 +1,4 @@
-"""What `SequenceLabeler` accepts as sequences and labels, brought into one form: tokens end to end, and lengths.
+"""What `SequenceLabeler` accepts as sequences and labels, brought into one form: tokens end to end, and where sequences begin.
 
 A sequence is a list of tokens (attribute dicts or lists of strings, see `partwise.text.attributes`), or a matrix with one row
 per token (2-D array, scipy sparse matrix, nested lists of numbers). Alternatively all tokens come end to end with ``lengths=``.
@@ -28,13 +28,25 @@ class Tokens(NamedTuple):
 
     kind: str  #: ATTRIBUTES, MATRIX, COLUMNS, or "" where there is no token to tell by
     tokens: Any  #: a list, a matrix (array or CSR), or Columns
-    lengths: np.ndarray  #: (sequences,) int64
+    starts: np.ndarray  #: (sequences + 1,) int64 first token of each sequence, and the end
     joined: bool  #: whether the user gave them end to end
 
     @property
-    def starts(self) -> np.ndarray:
-        """(sequences + 1,) first token of each sequence."""
-        return np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+    def lengths(self) -> np.ndarray:
+        """(sequences,) tokens of each."""
+        return np.diff(self.starts)
+
+    @property
+    def n_sequences(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        return int(self.starts[-1])
+
+    def split(self, values: Any) -> list[Any]:
+        """Cut what lies end to end into sequences."""
+        return cut(values, self.starts)
 
     def place(self, token: int) -> str:
         """Where a token is, in words."""
@@ -66,11 +78,10 @@ def read_tokens(X: Any, lengths: Any, dtype: Any, in_columns: bool = False) -> T
     if isinstance(X, Columns):
         if lengths is not None:
             raise ValueError("Columns know where their sentences begin: leave out lengths=.")
-        return Tokens(COLUMNS, X, np.diff(X.starts), False)
+        return Tokens(COLUMNS, X, X.starts, False)
     if in_columns:
-        sentences = X if lengths is None else split(list(X), _read_lengths(lengths, len(X)))
-        columns = code_tokens(sentences)
-        return Tokens(COLUMNS, columns, np.diff(columns.starts), lengths is not None)
+        columns = code_tokens(X if lengths is None else cut(list(X), _read_lengths(lengths, len(X))))
+        return Tokens(COLUMNS, columns, columns.starts, lengths is not None)
     if lengths is not None:
         return _read_joined(X, lengths, dtype)
     if is_sparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype != object):
@@ -92,20 +103,19 @@ def read_tokens(X: Any, lengths: Any, dtype: Any, in_columns: bool = False) -> T
                 f"All sequences must be of one kind. Got {kind} in sequence {told[0]}, but {kinds[i]} in sequence {i}."
             )
     if kind != MATRIX:
-        n = np.fromiter(map(len, sequences), np.int64, len(sequences))
-        return Tokens(kind, list(chain.from_iterable(sequences)), n, False)
+        return Tokens(kind, list(chain.from_iterable(sequences)), starts_of(list(map(len, sequences))), False)
     matrices = [_as_matrix(sequences[i], dtype, f"Sequence {i}") if kinds[i] else None for i in range(len(sequences))]
     width = cast(Any, matrices[told[0]]).shape[1]
     for i, matrix in enumerate(matrices):
         if matrix is not None and matrix.shape[1] != width and matrix.shape != (0, 0):
             raise ValueError(f"Sequence {i} has {matrix.shape[1]} features per token, but sequence {told[0]} has {width}.")
-    n = np.array([0 if matrix is None else matrix.shape[0] for matrix in matrices], np.int64)
+    starts = starts_of([0 if matrix is None else matrix.shape[0] for matrix in matrices])
     filled = [matrix for matrix in matrices if matrix is not None and matrix.shape[0]] or [matrices[told[0]]]
     if any(is_sparse(matrix) for matrix in filled):
         import scipy.sparse
 
-        return Tokens(kind, scipy.sparse.vstack(filled, format="csr", dtype=dtype), n, False)
-    return Tokens(kind, np.concatenate(filled), n, False)
+        return Tokens(kind, scipy.sparse.vstack(filled, format="csr", dtype=dtype), starts, False)
+    return Tokens(kind, np.concatenate(filled), starts, False)
 
 
 def _as_sequence(sequence: Any, i: int) -> Any:
@@ -188,12 +198,13 @@ def _read_joined(X: Any, lengths: Any, dtype: Any) -> Tokens:
 
 
 def _read_lengths(lengths: Any, n_tokens: int) -> np.ndarray:
+    """Where sequences begin."""
     n = np.asarray(lengths)
     if n.ndim != 1 or (n.size and n.dtype.kind not in "iu") or (n < 0).any():
         raise ValueError(f"lengths must be a list of non-negative integers, one per sequence. Got {lengths!r}.")
     if n.sum() != n_tokens:
         raise ValueError(f"The lengths sum to {n.sum()}, but X has {n_tokens} tokens.")
-    return n.astype(np.int64)
+    return starts_of(n)
 
 
 def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> GivenLabels:
@@ -201,10 +212,10 @@ def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> GivenLabels:
 
     For `Columns`, y may be the number of a column, or None for the last one.
     """
-    n = tokens.lengths
+    n_tokens, n_sequences = tokens.n_tokens, tokens.n_sequences
     if isinstance(y, GivenLabels):
-        if len(y.codes) != n.sum():
-            raise ValueError(f"X has {n.sum()} tokens, but y has {len(y.codes)} {what}.")
+        if len(y.codes) != n_tokens:
+            raise ValueError(f"X has {n_tokens} tokens, but y has {len(y.codes)} {what}.")
         return y
     if tokens.kind == COLUMNS and (y is None or (isinstance(y, int) and not isinstance(y, bool))):
         return tokens.tokens.labels(-1 if y is None else y)
@@ -212,21 +223,26 @@ def read_labels(y: Any, tokens: Tokens, what: str = "labels") -> GivenLabels:
         raise TypeError(f"y must be a list of label sequences. Got a {type(y).__name__}.")
     if tokens.joined:
         flat = y.tolist() if hasattr(y, "tolist") else list(y)
-        if len(flat) != n.sum():
-            raise ValueError(f"X has {n.sum()} tokens, but y has {len(flat)} {what}.")
+        if len(flat) != n_tokens:
+            raise ValueError(f"X has {n_tokens} tokens, but y has {len(flat)} {what}.")
         return number_labels(flat, tokens.place)
-    if len(y) != len(n):
-        raise ValueError(f"X has {len(n)} sequences, but y has {len(y)} sequences of {what}.")
+    if len(y) != n_sequences:
+        raise ValueError(f"X has {n_sequences} sequences, but y has {len(y)} sequences of {what}.")
     sequences = [s.tolist() if hasattr(s, "tolist") else s for s in y]
-    for i, labels in enumerate(sequences):
+    for i, (labels, n) in enumerate(zip(sequences, tokens.lengths.tolist(), strict=True)):
         if isinstance(labels, str | bytes | Mapping) or not hasattr(labels, "__len__"):
             raise TypeError(f"The {what} of a sequence must be a list. Sequence {i} has {labels!r} ({type(labels).__name__}).")
-        if len(labels) != n[i]:
-            raise ValueError(f"Sequence {i} has {n[i]} tokens, but {len(labels)} {what}.")
+        if len(labels) != n:
+            raise ValueError(f"Sequence {i} has {n} tokens, but {len(labels)} {what}.")
     return number_labels(list(chain.from_iterable(sequences)), tokens.place)
 
 
-def split(values: Any, lengths: np.ndarray) -> list[Any]:
-    """Cut what lies end to end into sequences."""
-    edges = np.concatenate([[0], np.cumsum(lengths)]).tolist()
+def starts_of(lengths: Any) -> np.ndarray:
+    """Where sequences of these lengths begin, laid end to end, and the end; int64."""
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def cut(values: Any, starts: np.ndarray) -> list[Any]:
+    """What lies end to end as a list of sequences."""
+    edges = starts.tolist()
     return [values[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]

@@ -1,9 +1,8 @@
-"""`Tagger`: trains a model of sequences, on data in memory, on a stream, or bit by bit.
+"""`SequenceLabeler`: learns to label sequences, on data in memory, on a stream, or bit by bit.
 
     minimise  Omega(w) + C sum_i weight_i L_i(w),    s(y) = sum_t x_t . W[:, y_t] + A[y_{t-1}, y_t] + start[y_1] + stop[y_T]
 
-with the penalty Omega(w) = l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2. It is all of `SequenceLabeler` but the face that
-scikit-learn wants to see; the command line uses it as it is.
+with the penalty Omega(w) = l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
 """
 
 from __future__ import annotations
@@ -11,104 +10,149 @@ from __future__ import annotations
 import copy
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
+from partwise import kernels
 from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
-from partwise.solvers import get_solver, with_average
+from partwise.solvers import with_average
 from partwise.solvers.base import Task
+from partwise.solvers.defaults import choose
 from partwise.solvers.streamed import Streamed
-from partwise.structures.chain.kernels import take
 from partwise.structures.common.hidden import States
-from partwise.tasks.common.base import _is_bool, _is_count
+from partwise.tasks.common.checks import is_bool, is_count, one_of
 from partwise.tasks.common.label_arrays import example_weights, shown
-from partwise.tasks.tagging import data as sequences
 from partwise.tasks.tagging import held_out
+from partwise.tasks.tagging.data import read_labels
 from partwise.tasks.tagging.decoder import Decoder
-from partwise.tasks.tagging.held_out import METRICS, HeldOut
+from partwise.tasks.tagging.held_out import HeldOut
 from partwise.tasks.tagging.model import Encoder
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 
 
-class Tagger(Decoder):
-    """Labels sequences; see `SequenceLabeler` for the parameters."""
+@dataclass(eq=False, repr=False)
+class SequenceLabeler(Decoder):
+    """Labels sequences: tagging, chunking, entity recognition, segmentation, handwriting.
+
+    Sequences are given as a list, each a list of tokens (dicts of attributes or lists of strings, as for CRFsuite; see
+    `partwise.text.attributes`) or a matrix with one row per token (2-D array, sparse matrix); or all tokens end to end with
+    ``lengths=``; or they come from a column file, as `Columns`, and templates make the features. Labels may be of any hashable
+    type; None stands for an unknown label, a set for "one of these". Empty sequences are fine. With a single label in the
+    training data the model works, and always answers that label.
+
+    Parameters
+    ----------
+    %(loss)s
+    cost : array (labels, labels) or dict {(true, answered): cost}, optional
+        What a wrong label costs per token; 1 by default. For losses with gamma > 0.
+    constraints : list of pairs, str or dict, optional
+        Forbidden transitions and labels, or a scheme: ``"iob2"``, ``"iob1"``, ``"iobes"``, ``"bilou"``; see
+        `partwise.tasks.tagging.constraints`. Obeyed in training and prediction; may be set after fitting.
+    templates : {"chunking", "phrases", "words", "ner", "auto"}, path or list of str, optional
+        How features are made of columns (see `partwise.text.templates`); tokens are then tuples of strings, or `Columns`.
+        ``"auto"``, and None for `Columns`: "phrases" where there are two columns or more, "ner" for chunk labels, else "words".
+    columns : list of str, optional
+        Names of the columns, for templates; ``["w", "pos"]`` by default.
+    min_count : int, default=1
+        Features that occur fewer times in the training data are left out.
+    hash_bits : int, optional
+        Number the features of templates by hashing, into ``2 ** hash_bits`` of them, instead of keeping a vocabulary.
+    order : int, default=1
+        How many previous labels a transition looks at. An oracle takes O(length * (labels + 1)^order * labels).
+    hidden : int, default=1
+        States of each label that nobody sees (see `partwise.structures.common.hidden`): the model has weights for labels * hidden
+        states, and what it answers are their labels. Training begins at small random weights, drawn from `random_state`.
+    class_weight : dict {label: weight} or "balanced", optional
+        Multiplies the cost of getting that label wrong. For losses with gamma > 0.
+    use_start, use_stop : bool, default=True
+        Whether the first and the last label have weights of their own.
+    use_transitions : bool, default=True
+        Whether pairs of labels have weights; False: tokens are labelled independently, as by a CRF++ file without a ``B``.
+    validation_metric : {"auto", "cost", "error", "f1"}, default="auto"
+        What early stopping judges by: the mean cost of a sequence, the share of wrong tokens, or F1 of the spans that chunk
+        labels write down; "auto": the last where labels are such, else the share of wrong tokens.
+    %(learning)s
+
+    Attributes
+    ----------
+    classes_ : array (labels,)
+    coef_ : array (labels, features)
+        A view of `weights_`, like those below: editing it edits the model.
+    transitions_ : array (labels, labels)
+        Weight of going from row to column.
+    start_, stop_ : array (labels,)
+    states_ : list
+        What the rows and columns of these are called: the labels, or with ``hidden > 1`` their states, "NP/1", "NP/2".
+    weights_ : array
+        All weights, flat.
+    encoder_
+        Makes features of tokens; ``feature_name(j)`` says what column j of `coef_` is called.
+    vocabulary_ : dict
+        From attribute to column of `coef_` (attribute input only).
+    n_features_in_ : int
+    label_column_ : int or None
+        The column that the labels came from.
+    result_, solver_, temperature_
+        As in `Classifier`.
+
+    Notes
+    -----
+    There is no intercept: transitions and start weights already hold one weight per label.
+
+    Weights are of 32 bits by default: half the size, and as good. For a small duality gap take ``dtype="float64"``.
+
+    With ``warm_start=True`` new attributes are added; labels and matrix widths must be the same.
+
+    Examples
+    --------
+    >>> X = [[["the"], ["dog"], ["barks"]], [["a"], ["cat"]]]
+    >>> y = [["D", "N", "V"], ["D", "N"]]
+    >>> SequenceLabeler(solver="dca").fit(X, y).predict([[["a"], ["dog"]]])  # doctest: +SKIP
+    [['D', 'N']]
+    """
+
+    _: KW_ONLY
+    cost: Any = None  # type: ignore[misc]  # users may say
+    constraints: Any = None
+    templates: Any = None
+    columns: Any = None
+    min_count: int = 1
+    hash_bits: int | None = None
+    order: int = 1
+    hidden: int = 1
+    class_weight: Any = None
+    use_start: bool = True
+    use_stop: bool = True
+    use_transitions: bool = True
+    validation_metric: str = "auto"
+    dtype: Any = "float32"
+
+    keep_held_out: ClassVar[bool] = False  #: whether what early stopping judged by stays after `fit`, as `held_out_`
+    held_out_: ClassVar[HeldOut | None] = None
 
     _checks = {
         **Decoder._checks,
-        "hidden": (_is_count(1), "an int in the range [1, inf)"),
-        "min_count": (_is_count(1), "an int in the range [1, inf)"),
-        "hash_bits": (_is_count(1, optional=True), "an int in the range [1, 30] or None"),
-        "order": (_is_count(1), "an int in the range [1, inf)"),
-        "use_start": (_is_bool, "a bool"),
-        "use_stop": (_is_bool, "a bool"),
-        "use_transitions": (_is_bool, "a bool"),
-        "validation_metric": (lambda value: value in METRICS, "one of 'cost', 'error', 'f1'"),
+        "hidden": (is_count(1), "an int in the range [1, inf)"),
+        "min_count": (is_count(1), "an int in the range [1, inf)"),
+        "hash_bits": (is_count(1, optional=True), "an int in the range [1, 30] or None"),
+        "order": (is_count(1), "an int in the range [1, inf)"),
+        "use_start": (is_bool, "a bool"),
+        "use_stop": (is_bool, "a bool"),
+        "use_transitions": (is_bool, "a bool"),
+        "validation_metric": one_of("auto", "cost", "error", "f1"),
     }
 
-    def __init__(
-        self,
-        loss="hinge",
-        C=1.0,
-        solver="auto",
-        l1_ratio=0.0,
-        cost=None,
-        constraints=None,
-        templates=None,
-        columns=None,
-        min_count=1,
-        hash_bits=None,
-        order=1,
-        hidden=1,
-        class_weight=None,
-        use_start=True,
-        use_stop=True,
-        use_transitions=True,
-        max_epochs=None,
-        tol=1e-3,
-        average=None,
-        early_stopping=False,
-        validation_fraction=0.1,
-        validation_metric="cost",
-        patience=5,
-        warm_start=False,
-        random_state=None,
-        n_jobs=None,
-        dtype="float64",
-        callbacks=None,
-        verbose=0,
-    ):
-        self.loss = loss
-        self.C = C
-        self.solver = solver
-        self.l1_ratio = l1_ratio
-        self.cost = cost
-        self.constraints = constraints
-        self.templates = templates
-        self.columns = columns
-        self.min_count = min_count
-        self.hash_bits = hash_bits
-        self.order = order
-        self.hidden = hidden
-        self.class_weight = class_weight
-        self.use_start = use_start
-        self.use_stop = use_stop
-        self.use_transitions = use_transitions
-        self.max_epochs = max_epochs
-        self.tol = tol
-        self.average = average
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.validation_metric = validation_metric
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.dtype = dtype
-        self.callbacks = callbacks
-        self.verbose = verbose
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = False  # lists of sequences, or one matrix with lengths=
+        tags.input_tags.three_d_array = True
+        tags.input_tags.sparse = True
+        return tags
 
     # -- data in memory -----------------------------------------------------------------------------------------------
 
@@ -134,11 +178,11 @@ class Tagger(Decoder):
         self._check_class_weight(loss)
         warm = self.warm_start and hasattr(self, "weights_")
         tokens = self._tokens(X, lengths, self.encoder_ if warm else None)
-        given = sequences.read_labels(y, tokens)
+        given = read_labels(y, tokens)
         classes = self.classes_ if warm else given.learn(tokens.place, _dtype_of(y))
         advice = "warm_start=True cannot add labels; set warm_start=False to start afresh." if warm else ""
         gold, known = self._codes(given, classes, tokens, advice)
-        weight = example_weights(sample_weight, len(tokens.lengths), "sequence")
+        weight = example_weights(sample_weight, tokens.n_sequences, "sequence")
         column = given.column
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
@@ -150,11 +194,11 @@ class Tagger(Decoder):
         if validation is not None:
             held = self._validation(validation, encoder, classes, column, problem.costs)
         elif self.early_stopping:
-            kept, out = self._hold_out(len(tokens.lengths), seed)
-            held = held_out.from_problem(take(problem, out), classes, self.hidden)
-            problem, weight = take(problem, kept), weight[kept]
+            kept, out = self._hold_out(tokens.n_sequences, seed)
+            held = held_out.from_problem(kernels.take(problem, out), classes, self.hidden)
+            problem, weight = kernels.take(problem, kept), weight[kept]
         if (weight == 0).any():
-            problem, weight = take(problem, np.flatnonzero(weight)), weight[weight > 0]
+            problem, weight = kernels.take(problem, np.flatnonzero(weight)), weight[weight > 0]
         del tokens, given, rows  # what training does not need, it does not hold
         self._solve(problem, loss, weight, self._judge(held, classes), start, seed, checkpoint)
         self._learned(encoder, classes, column)
@@ -171,12 +215,14 @@ class Tagger(Decoder):
             raise ValueError("validation must be (X, y) or (X, y, lengths), or Columns.")
         X, y, lengths = (*validation, None)[:3]
         tokens = self._tokens(X, lengths, encoder)
-        given = sequences.read_labels(y, tokens)
+        given = read_labels(y, tokens)
         problem = self._problem(encoder, self._encode(encoder, tokens, "transform"), tokens, classes)
         states = States(len(classes), self.hidden)
         return held_out.from_labels(problem, given, classes, states.label_costs(costs)[: len(classes)], self.hidden)
 
     def _judge(self, held: HeldOut | None, classes: np.ndarray) -> Any:
+        if self.keep_held_out:
+            self.held_out_ = held  # type: ignore[misc]
         return None if held is None else held.judge(self.validation_metric, classes, self.n_jobs)
 
     # -- bit by bit ---------------------------------------------------------------------------------------------------
@@ -198,7 +244,7 @@ class Tagger(Decoder):
         self._check_class_weight(loss)
         fresh = not hasattr(self, "weights_")
         tokens = self._tokens(X, lengths, None if fresh else self.encoder_)
-        given = sequences.read_labels(y, tokens)
+        given = read_labels(y, tokens)
         if fresh:
             learned = given.learn(tokens.place, _dtype_of(y)) if classes is None else learn_labels(classes)
         else:
@@ -207,7 +253,7 @@ class Tagger(Decoder):
                 raise ValueError(f"classes={classes!r} is not what the first call of partial_fit or fit saw: {shown(learned)}.")
         advice = "Pass classes= with all labels on the first call of partial_fit."
         gold, known = self._codes(given, learned, tokens, advice)
-        weight = example_weights(sample_weight, len(tokens.lengths), "sequence")
+        weight = example_weights(sample_weight, tokens.n_sequences, "sequence")
         encoder = self._new_encoder(tokens, given) if fresh else self.encoder_
         rows = self._encode(encoder, tokens, "extend" if fresh else _to_learn_more(encoder))
         problem = self._problem(encoder, rows, tokens, learned, gold, known)
@@ -273,13 +319,15 @@ class Tagger(Decoder):
             gold, known = self._codes(labels(part, y), classes, tokens)
             return self._problem(encoder, encoder.transform(part), tokens, classes, gold, known)
 
-        base: Any = with_average(get_solver("dca" if self.solver == "auto" else self.solver), self.average)
-        solver = Streamed(base, lambda: map(pack, parts), float(self.C))
         nothing = pack(first.take([]))
+        chosen = choose(loss, nothing, 0.0, self.C, "dca" if self.solver == "auto" else self.solver, self.max_epochs)
+        self.C_ = chosen.C
+        solver = Streamed(cast(Any, with_average(chosen.solver, self.average)), lambda: map(pack, parts), float(chosen.C))
         task = Task(nothing, loss, np.zeros(0), self._seed(), False, self._dtype, cast(Any, self.n_jobs))
         held = None if validation is None else self._validation(validation, encoder, classes, column, nothing.costs)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {n_parts} parts")
-        self._run(solver, task, loss, self._judge(held, classes), self._start(task), checkpoint, evaluate="never")
+        start = self._start(task, chosen.solver)
+        self._run(solver, task, loss, self._judge(held, classes), start, checkpoint, chosen.max_epochs, evaluate="never")
         self._learned(encoder, classes, column)
         return self
 

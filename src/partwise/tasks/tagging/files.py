@@ -1,191 +1,196 @@
-"""What ``partwise predict`` writes: the text as it was with more columns, or a JSON object a sentence.
-
-- `Labels`: the label of each token.
-- `Probabilities`: its label, and ``label/probability`` of that label, or of every label.
-- `Candidates`: the k best labellings. The sentence is repeated for each, after a line ``# rank number`` and with a blank line
-  between them, as ``crf_test -n`` prints them. The number is the labelling's probability, or its score where there are none.
-
-Each takes a part of the text at a time. No Python object is made for a token of a column file, only for each distinct cell (and,
-of `Candidates`, for each sentence).
-"""
+"""Column files with labels: which column holds them, in which chunking scheme they are, which templates suit them."""
 
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from partwise.features.given_labels import GivenLabels
-from partwise.tasks.tagging.answers import Answers
-from partwise.text.columns import Columns
-
-PART = 1 << 22  # bytes of text labelled at a time
-SMALLEST, MOST = 1 << 16, 1 << 26  # bytes of a part at least; of what is computed for a part at most
-DIGITS = 4  # of a probability in a cell
-NEWLINE = b"\n"
-
-Known = GivenLabels | None
+from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.tagging.model import default_templates
+from partwise.text.chunk_schemes import SCHEMES, convert_coded, recognise, recognise_coded
+from partwise.text.columns import ColumnFile, Columns, read_columns
+from partwise.text.templates import SETS
 
 
-class Labels:
-    """The best labels."""
+@dataclass(frozen=True)
+class LabelledColumns:
+    """Sentences with labels."""
 
-    part_bytes = PART
+    columns: Columns
+    column: int  #: of the labels, from 0
+    labels: GivenLabels
+    scheme: str | None  #: of the labels as they were given; None: they are no chunk labels
+    repaired: int = 0  #: tokens whose label was not as its scheme would have it, and was read as conlleval reads it
 
-    def __init__(self, answers: Answers):
-        self.answers = answers
+    @property
+    def n_sentences(self) -> int:
+        return self.columns.n_sentences
 
-    def text(self, part: Columns, known: Known, separator: str) -> bytes:
-        """The text of a part with its labels."""
-        return part.append_column(*self.answers.predict(part, known), separator)
+    @property
+    def n_tokens(self) -> int:
+        return self.columns.n_tokens
 
-    def objects(self, part: Columns, known: Known) -> list[dict[str, Any]]:
-        """What is said of each sentence."""
-        return [{"labels": labels} for labels in by_sentence(part, *self.answers.predict(part, known))]
-
-
-class Probabilities:
-    """The best labels, and their probabilities; `of_all`: those of all labels."""
-
-    def __init__(self, answers: Answers, of_all: bool):
-        self.answers, self.of_all = answers, of_all
-        # 8 bytes for each label of a token, and a token is about 8 bytes of text
-        self.part_bytes = min(PART, max(SMALLEST, MOST // len(answers.labels)))
-
-    def _answer(self, part: Columns, known: Known) -> tuple[np.ndarray, list[str], np.ndarray, np.ndarray, list[str]]:
-        """Labels and their names; the labels that probabilities are of, the probabilities, and their names."""
-        best = self.answers.model.predict_codes(part, known=known)
-        codes, names = self.answers.written(best, part.starts)
-        p, p_names = self.answers.marginals(part, known)
-        if self.of_all:
-            return codes, names, np.broadcast_to(np.arange(len(p_names)), p.shape), p, p_names
-        number = {name: k for k, name in enumerate(p_names)}
-        if all(name in number for name in names):
-            best = np.array([number[name] for name in names], np.int64)[codes]
-        return codes, names, best[:, None], np.take_along_axis(p, best[:, None].astype(np.int64), 1), p_names
-
-    def text(self, part: Columns, known: Known, separator: str) -> bytes:
-        """The text of a part with labels and label/probability."""
-        codes, names, which, p, p_names = self._answer(part, known)
-        scale = 10**DIGITS
-        key, place = np.unique(which * (scale + 1) + np.rint(p * scale).astype(np.int64), return_inverse=True)
-        pairs = zip(*(half.tolist() for half in np.divmod(key, scale + 1)), strict=True)
-        cells = [f"{p_names[k]}/{q / scale:.{DIGITS}f}" for k, q in pairs]
-        table = np.concatenate([codes[:, None], len(names) + place.reshape(p.shape)], axis=1)
-        return append_columns(part, table, [*names, *cells], separator)
-
-    def objects(self, part: Columns, known: Known) -> list[dict[str, Any]]:
-        """What is said of each sentence."""
-        codes, names, _, p, p_names = self._answer(part, known)
-        p, edges = p.round(6), part.starts.tolist()
-        said = []
-        for labels, a, b in zip(by_sentence(part, codes, names), edges[:-1], edges[1:], strict=True):
-            if self.of_all:
-                rows = [dict(zip(p_names, row, strict=True)) for row in p[a:b].tolist()]
-                said.append({"labels": labels, "marginals": rows})
-            else:
-                said.append({"labels": labels, "probabilities": p[a:b, 0].tolist()})
-        return said
+    def describe(self) -> str:
+        """A line for people."""
+        kind = f"chunk labels in {self.scheme}" if self.scheme else "labels"
+        line = f"{self.columns.name}: {self.n_sentences:,} sentences, {self.n_tokens:,} tokens, {kind} in column {self.column}"
+        if self.repaired:
+            line += f"\nnote: {self.repaired:,} labels were not as {self.scheme} has them, and were read as conlleval reads them"
+        return line
 
 
-class Candidates:
-    """The k best labellings."""
+class Parts:
+    """A file to be read again and again, part by part."""
 
-    def __init__(self, answers: Answers, k: int):
-        self.answers, self.k = answers, k
-        self.part_bytes = min(PART, max(SMALLEST, MOST // (8 * k)))
+    def __init__(self, source: Source, path: str, megabytes: float):
+        options = {"chunk_bytes": max(1, int(megabytes * 1e6)), "comment": source.comment}
+        self.file = ColumnFile(path, source.separator, **options)
+        self.first = source.labelled(next(iter(self.file)))
+        self.column = self.first.column
+        self.n_sentences = self.n_tokens = 0  #: of the last pass
 
-    def _answer(
-        self, part: Columns, known: Known
-    ) -> tuple[list[tuple[np.ndarray, list[str]]], np.ndarray, np.ndarray | None, list[int]]:
-        """Labels of the first, second, ... labelling; scores and probabilities, (sentences, k); how many each sentence has."""
-        from partwise import passes
+    def __iter__(self) -> Iterator[Columns]:
+        self.n_sentences = self.n_tokens = 0
+        for part in self.file:
+            self.n_sentences += part.n_sentences
+            self.n_tokens += part.n_tokens
+            yield part
 
-        model = self.answers.model
-        tokens, problem = model._packed(part, None, known=known)
-        found, scores, n_found = passes.kbest(problem, model.weights_, self.k, model.n_jobs)
-        model._refuse_impossible(scores[:, 0], tokens)
-        p = None
-        if model.temperature_ is not None:
-            beta = 1.0 / model.temperature_
-            log_z = passes.marginals(problem, model.weights_, beta, model.n_jobs)[1]
-            p = np.exp(np.minimum(beta * scores - log_z[:, None], 0.0))
-        return [self.answers.written(codes, part.starts) for codes in found], scores, p, n_found.tolist()
-
-    def text(self, part: Columns, known: Known, separator: str) -> bytes:
-        """The text of a part, sentences repeated; what stands between sentences stays as it was."""
-        labellings, scores, p, n_found = self._answer(part, known)
-        numbers = (scores if p is None else p).tolist()
-        data, edges = part.data, sentence_edges(part)
-        line_end = b"\r\n" if data[: edges[0][1]].endswith(b"\r\n") else NEWLINE
-        versions = [
-            (part.append_column(codes, names, separator), shifts(part, codes, names, separator)) for codes, names in labellings
-        ]
-        pieces, after = [], 0
-        for i, (begin, end) in enumerate(edges):
-            pieces.append(data[after:begin])
-            for k in range(n_found[i]):
-                text, shift = versions[k]
-                sentence = text[begin + shift[i] : end + shift[i + 1]]
-                pieces.append(b"# %d %.6f%s%s" % (k, numbers[i][k], line_end, sentence))
-                if k + 1 < n_found[i]:  # what follows the last one is there already
-                    pieces.append(line_end if sentence.endswith(NEWLINE) else line_end + line_end)
-            after = end
-        return b"".join([*pieces, data[after:]])
-
-    def objects(self, part: Columns, known: Known) -> list[dict[str, Any]]:
-        """What is said of each sentence."""
-        labellings, scores, p, n_found = self._answer(part, known)
-        shown = [by_sentence(part, codes, names) for codes, names in labellings]
-        said = []
-        for i, n in enumerate(n_found):
-            candidates: list[dict[str, Any]] = [{"labels": shown[k][i], "score": float(scores[i, k])} for k in range(n)]
-            for k, candidate in enumerate(candidates if p is not None else ()):
-                candidate["probability"] = float(p[i, k])  # type: ignore[index]
-            said.append({"candidates": candidates})
-        return said
+    def describe(self) -> str:
+        """A line for people."""
+        return f"{self.first.columns.name}: read in parts, labels in column {self.column}"
 
 
-Kind = Labels | Probabilities | Candidates
+@dataclass(frozen=True)
+class Source:
+    """How to read column files, and what to make of their labels: what options of the command line say."""
+
+    separator: str | None = None
+    encoding: str = "utf-8"
+    comment: str | None = None
+    label_column: int | None = None
+    unknown_label: str | None = None
+    either: str | None = None
+    scheme: str | None = None  #: to convert to
+    max_labels: int = 2000
+
+    def __post_init__(self):
+        if self.scheme is not None and self.scheme not in SCHEMES:
+            raise Refusal(f"--scheme must be one of {', '.join(SCHEMES)}. Got {self.scheme!r}.")
+
+    @classmethod
+    def of(cls, options: Any) -> Source:
+        """As options ask for; what they do not have is as usual."""
+        names = [field.name for field in dataclasses.fields(cls) if hasattr(options, field.name)]
+        return cls(**{name: getattr(options, name) for name in names})
+
+    def columns(self, path: str) -> Columns:
+        """A file, whatever is in it."""
+        return read_columns(path, self.separator, encoding=self.encoding, comment=self.comment)
+
+    def read(self, path: str, like: LabelledColumns | None = None) -> LabelledColumns:
+        """A file with labels; `like`: read as this one was."""
+        return self.labelled(self.columns(path), like)
+
+    def stream(self, path: str, megabytes: float) -> Parts:
+        """A file to be read in parts."""
+        for option, value, fine in (("--encoding", self.encoding, "utf-8"), ("--scheme", self.scheme, None)):
+            if value != fine:
+                raise Refusal(f"{option} cannot go with --stream. Convert the file first.")
+        return Parts(self, path, megabytes)
+
+    def labels(self, columns: Columns, column: int) -> GivenLabels:
+        """The labels in a column, partial ones understood."""
+        return columns.labels(column, self.unknown_label, self.either)
+
+    def labelled(self, columns: Columns, like: LabelledColumns | None = None) -> LabelledColumns:
+        """Find the labels, convert them if asked to, and refuse what cannot be labels."""
+        n = columns.n_columns
+        column = column_called("--label-column", -1 if self.label_column is None else self.label_column, columns)
+        if n < 2:
+            raise Refusal(
+                f"{columns.name}: there is one column only, and training takes two: tokens and their labels. Columns are split "
+                f"at {'blanks' if self.separator is None else repr(self.separator)}; see --separator."
+            )
+        if like is not None and n != like.columns.n_columns:
+            raise Refusal(
+                f"{columns.name} has {n} columns, but {like.columns.name} has {like.columns.n_columns}; they must be alike."
+            )
+        labels = self.labels(columns, column)
+        found = len(labels.distinct)
+        if found > self.max_labels:
+            examples = ", ".join(map(repr, columns.cells[column][:3]))
+            raise Refusal(
+                f"{columns.name}: column {column} has {found:,} different values in {columns.n_tokens:,} tokens ({examples}...), "
+                "which are too many for labels. Choose another --label-column, or raise --max-labels."
+            )
+        return self.in_scheme(LabelledColumns(columns, column, labels, None))
+
+    def in_scheme(self, data: LabelledColumns) -> LabelledColumns:
+        """The same data with the scheme recognised, and converted to another if asked to."""
+        labels, starts = data.labels, data.columns.starts
+        if labels.is_partial:
+            scheme = recognise([label for label in labels.distinct if isinstance(label, str)])
+            if self.scheme is not None:
+                raise Refusal("--scheme needs a label for every token: it cannot go with --unknown-label or --either.")
+            return LabelledColumns(data.columns, data.column, labels, scheme)
+        scheme = recognise_coded(labels.codes, starts, labels.distinct)
+        if self.scheme is None or self.scheme == scheme:
+            return LabelledColumns(data.columns, data.column, labels, scheme)
+        if scheme is None:
+            raise Refusal(
+                f"{data.columns.name}: --scheme {self.scheme}: the labels in column {data.column} are no chunk labels like B-X, "
+                f"I-X, O (e.g. {labels.distinct[0]!r})."
+            )
+        codes, names, repaired = convert_coded(labels.codes, starts, labels.distinct, self.scheme, scheme)
+        return LabelledColumns(data.columns, data.column, GivenLabels(codes, names, data.column), scheme, repaired)
+
+    def constraints(
+        self, wanted: str | None, forbid: Sequence[str], force: Sequence[str], data: LabelledColumns
+    ) -> dict[str, Any] | None:
+        """What is to be obeyed: the rules of a scheme, and transitions that are forbidden or forced."""
+        found: dict[str, Any] = {}
+        if wanted is not None and wanted != "none":
+            found["scheme"] = (self.scheme or data.scheme) if wanted == "auto" else wanted
+            if found["scheme"] is None:
+                raise Refusal(f"--constraints auto: the labels in {data.columns.name} are no chunk labels.")
+        for key, given in (("forbid", forbid), ("force", force)):
+            if given:
+                found[key] = [self.transition(key, text) for text in given]
+        return found or None
+
+    def transition(self, option: str, text: str) -> tuple[str | None, str | None]:
+        """A pair of labels, as it is typed."""
+        words = text.split()
+        if len(words) != 2:
+            raise Refusal(f"--{option} takes two labels with a blank between them, say 'O I-NP'. Got {text!r}.")
+        return None if words[0] == "(begin)" else words[0], None if words[1] == "(end)" else words[1]
 
 
-def usual_separator(part: Columns) -> str:
-    """What to put before a new cell: a tab if the first token's line has one, else a blank."""
-    return "\t" if b"\t" in part.data[: int(part.ends[0])].rpartition(NEWLINE)[2] else " "  # type: ignore[index]
+def column_called(option: str, column: int, columns: Columns) -> int:
+    """The number of a column, counted from 0, that a user may count from the last."""
+    n = columns.n_columns
+    if not -n <= column < n:
+        raise Refusal(f"{columns.name}: {option} {column}: there are {n} columns, counted from 0.")
+    return range(n)[column]
 
 
-def append_columns(part: Columns, table: np.ndarray, cells: Sequence[str], separator: str) -> bytes:
-    """The text with several more columns: token t gets ``cells[table[t, 0]]``, ``cells[table[t, 1]]``, ..."""
-    n, m = table.shape
-    several = dataclasses.replace(part, codes=np.empty((0, n * m), np.int32), ends=np.repeat(part.ends, m))  # type: ignore[arg-type]
-    return several.append_column(table.reshape(-1), cells, separator)
+def with_more_templates(wanted: str | None, more: Sequence[str], data: LabelledColumns) -> Any:
+    """A list that holds those of a set, or of a file, and more."""
+    if wanted is None or wanted == "auto":
+        wanted = default_templates(data.columns.n_columns - 1, data.labels)
+    if wanted in SETS:
+        return [wanted, *more]
+    with open(wanted, encoding="utf-8-sig") as file:
+        return [*file.read().splitlines(), *more]
 
 
-def by_sentence(part: Columns, codes: np.ndarray, names: Sequence[str]) -> list[list[str]]:
-    """Labels as lists, a list a sentence."""
-    flat, edges = list(map(names.__getitem__, codes.tolist())), part.starts.tolist()
-    return [flat[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
-
-
-def sentence_edges(part: Columns) -> list[tuple[int, int]]:
-    """Where in the text the lines of each sentence begin and end."""
-    edges = []
-    for first, last in zip(part.starts[:-1].tolist(), (part.starts[1:] - 1).tolist(), strict=True):
-        begin = part.data.rfind(NEWLINE, 0, int(part.ends[first])) + 1  # type: ignore[index]
-        end = part.data.find(NEWLINE, int(part.ends[last])) + 1  # type: ignore[index]
-        edges.append((begin, end or len(part.data)))
-    return edges
-
-
-def shifts(part: Columns, codes: np.ndarray, names: Sequence[str], separator: str) -> list[int]:
-    """How many bytes `Columns.append_column` puts in before each sentence, and in all."""
-    added = np.array([len((separator + name).encode("utf-8", "surrogatepass")) for name in names], np.int64)
-    return np.concatenate([[0], np.cumsum(added[codes])])[part.starts].tolist()
-
-
-def as_lines(objects: list[dict[str, Any]]) -> bytes:
-    """JSON, a line each."""
-    return b"".join(json.dumps(one, ensure_ascii=False).encode("utf-8", "surrogatepass") + NEWLINE for one in objects)
+def line_numbers(columns: Columns) -> np.ndarray:
+    """The number of the line of each token, from 1."""
+    newlines = np.flatnonzero(np.frombuffer(columns.data, np.uint8) == ord("\n"))
+    return columns.first_line + np.searchsorted(newlines, columns.ends)  # type: ignore[arg-type]

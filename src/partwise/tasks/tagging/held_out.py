@@ -9,10 +9,17 @@ import numpy as np
 
 from partwise.features.given_labels import GivenLabels, numbering
 from partwise.objective import best_outputs
-from partwise.structures import ChainProblem
+from partwise.structures.chain.problem import ChainProblem
 from partwise.structures.common.hidden import States
+from partwise.tasks.tagging.scores import span_scores_coded
+from partwise.text.chunk_schemes import is_chunking
 
-METRICS = ("cost", "error", "f1")
+
+def metric_for(metric: str, classes: Any, names: Any) -> str:
+    """What "auto" stands for: F1 where the model's labels, and those of held-out data, write down spans, else the error."""
+    if metric != "auto":
+        return metric
+    return "f1" if is_chunking(classes) and is_chunking(names) else "error"
 
 
 class HeldOut(NamedTuple):
@@ -25,6 +32,11 @@ class HeldOut(NamedTuple):
     costs: np.ndarray  #: (rows, labels)
     hidden: int = 1  #: states of each label
 
+    def answers(self, w: np.ndarray, n_jobs: int | None) -> np.ndarray:
+        """The best labels by these weights, (tokens,) int32."""
+        states = States(self.right.shape[1], self.hidden)
+        return states.labels(best_outputs(self.problem, w, n_jobs)[0])
+
     def judge(self, metric: str, classes: np.ndarray, n_jobs: int | None) -> Callable[[np.ndarray], float]:
         """A function of the weights, the less the better.
 
@@ -32,18 +44,17 @@ class HeldOut(NamedTuple):
         cost       mean cost of a sequence
         error      share of tokens labelled wrongly
         f1         1 - F1 of the spans that chunk labels write down
+        auto       f1 where all labels are chunk labels, else error
         =========  ====================================================================
         """
-        labels, states = classes.tolist(), States(len(classes), self.hidden)
-        starts = self.problem.starts
-        if metric == "f1":
-            from partwise.metrics import span_scores_coded
-
-            span_scores_coded(self.gold, self.gold, starts, self.names)  # labels that are no chunk labels are refused here
+        labels, starts = classes.tolist(), self.problem.starts
+        metric = metric_for(metric, labels, self.names)
+        if metric == "f1":  # labels that are no chunk labels are refused here
+            span_scores_coded(self.gold, self.gold, starts, self.names)
             span_scores_coded(np.zeros(1, np.int32), np.zeros(1, np.int32), np.array([0, 1]), labels)
 
         def value(w: np.ndarray) -> float:
-            answers = states.labels(best_outputs(self.problem, w, n_jobs)[0])
+            answers = self.answers(w, n_jobs)
             if metric == "f1":
                 return 1.0 - span_scores_coded(self.gold, answers, starts, self.names, labels).f1
             if metric == "error":

@@ -1,12 +1,7 @@
-"""What a trained model of sequences has learnt, and why it answered as it did.
+"""What a trained model of sequences has learnt, and why it answered as it did: what ``partwise inspect`` tells.
 
-A linear model can be read: its score of a labelling is a sum of weights,
-
-    s(y) = sum_t x_t . W[:, y_t] + sum_t A[.., y_{t-1}, y_t] + stop[y_T]
-
-so `top_features` and `transitions` show the weights, and `explain` says which of them made the difference between two answers.
-All work with any fitted `SequenceLabeler`, whatever its tokens are (attributes, matrices, columns), and name only the features
-they show. Where labels have hidden states, weights are those of states, "NP/1" and "NP/2".
+In Python, `summary`, `top_features`, `find_features` and `transitions` show the weights, `explain` says which of them made the
+difference between two answers.
 
 Examples
 --------
@@ -17,447 +12,250 @@ Examples
 
 from __future__ import annotations
 
+import functools
 import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from partwise.features.given_labels import GivenLabels, numbering
-from partwise.features.rows import Dense, Sparse
-from partwise.losses.records import get_loss
-from partwise.objective import best_outputs
-from partwise.tasks.common.plots import heat_map, new_figure, save
-from partwise.tasks.tagging.constraints import forbidden_transitions
-from partwise.tasks.tagging.decoder import Decoder
+from partwise.tasks.common.command import Told
+from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.tagging.explanation import Explanation, explain
+from partwise.tasks.tagging.files import Source, line_numbers
+from partwise.tasks.tagging.weights import (
+    FoundFeature,
+    TopFeatures,
+    Transitions,
+    draw_transitions,
+    find_features,
+    summary,
+    top_features,
+    transitions,
+)
 from partwise.text.columns import Columns
-from partwise.text.template_encoder import TemplateEncoder
 
-BEGIN, END = "(begin)", "(end)"
+MOST_LABELS = 40  # in the summary
 
 
-def summary(model: Decoder) -> dict[str, Any]:
-    """What kind of model it is: labels, features, how it was trained. Values are numbers, strings, lists and dicts of them."""
-    encoder: Any = model.encoder_
-    found: dict[str, Any] = {
-        "labels": model.classes_.tolist(),
-        "features": model.n_features_in_,
-        "weights": int(model.weights_.size),
-        "weights_not_zero": int(np.count_nonzero(model.weights_)),
-        "dtype": str(model.weights_.dtype),
-        "tokens": encoder.kind,
-    }
-    if isinstance(encoder, TemplateEncoder):
-        found["templates"] = [template.text for template in encoder.templates]
-        found["columns"] = list(encoder.columns)
-        found["hash_bits"] = encoder.hash_bits
-    found |= {
-        "min_count": getattr(encoder, "min_count", 1),
-        "order": model.order,
-        **({"hidden": model.hidden, "states": model.states_} if model.hidden > 1 else {}),
-        "transitions": bool(model.use_transitions and getattr(encoder, "has_transitions", True)),
-        "constraints": None if model.constraints is None else str(model.constraints),
-        "loss": get_loss(model.loss).name,
-        "C": model.C,
-        "solver": model.solver_,
-        "temperature": model.temperature_,
-        "label_column": model.label_column_,
-        "given_scheme": model.given_scheme_,
-        "training": model.training_,
-    }
+def inspect(model: Any, options: Any) -> Told:
+    """What was asked for, or a summary."""
+    check(options)
+    shown: dict[str, Any] = {}
+    top = 10 if options.label is not None and options.top is None else options.top
+    if top is not None:
+        shown["top"] = top_features(model, top, None if options.label is None else label_called(model, options.label))
+    if options.features is not None:
+        shown["found"] = find_features(model, options.features, options.most)
+    if options.transitions:
+        shown["transitions"] = transitions(model)
+    if options.explain is not None:
+        columns = Source.of(options).columns(options.explain)
+        sentence, token = (options.sentence, options.token) if options.line is None else token_at(columns, options.line)
+        against = None if options.against is None else label_called(model, options.against)
+        shown["why"] = explain(model, columns, sentence, token, against)
+        shown["words"] = [" ".join(cells) for cells in columns[shown["why"].sentence]]
+    if options.picture is not None:
+        draw_transitions(options.picture, transitions(model))
+        shown["picture"] = str(options.picture)
+    about = summary(model)
+    return Told(to_json(about, shown), said(about, shown))
+
+
+def check(options: Any) -> None:
+    """Refuse what does not say which token to explain."""
+    place = (options.line, options.sentence, options.token, options.against)
+    if options.explain is None and any(given is not None for given in place):
+        raise Refusal("--line, --sentence, --token and --against say what to --explain: give the file.")
+    if options.explain is not None and (options.line is None) == (options.sentence is None or options.token is None):
+        raise Refusal("Say which token to --explain: its --line, or its --sentence and --token.")
+
+
+def label_called(model: Any, name: str) -> Any:
+    """The label that is written so."""
+    for label in model.classes_.tolist():
+        if str(label) == name:
+            return label
+    raise Refusal(f"{name!r} is not one of the labels {', '.join(map(str, model.classes_.tolist()))}.")
+
+
+def token_at(columns: Columns, line: int) -> tuple[int, int]:
+    """Sentence and place in it of the token on a line of the file."""
+    lines = line_numbers(columns)
+    token = int(np.searchsorted(lines, line))
+    if token == len(lines) or lines[token] != line:
+        raise Refusal(f"{columns.name}: there is no token on line {line}.")
+    sentence = int(np.searchsorted(columns.starts, token, side="right")) - 1
+    return sentence, token - int(columns.starts[sentence])
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For machines
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def to_json(about: dict[str, Any], shown: dict[str, Any]) -> dict[str, Any]:
+    """One object: the summary, and what was asked for."""
+    found = dict(about)
+    if "top" in shown:
+        found["top_features"] = {
+            str(label): {
+                side: [{"feature": f.name, "weight": f.weight} for f in getattr(one, side)] for side in ("positive", "negative")
+            }
+            for label, one in shown["top"].items()
+        }
+    labels = [str(label) for label in about.get("states", about["labels"])]
+    if "found" in shown:
+        found["found_features"] = [
+            {"feature": f.name, "weights": dict(zip(labels, f.weights.tolist(), strict=True))} for f in shown["found"]
+        ]
+    if "transitions" in shown:
+        t = shown["transitions"]
+        found["transition_weights"] = {"from": t.rows, "to": t.columns, "weights": t.weights.tolist()}  # null: forbidden
+    if "picture" in shown:
+        found["picture"] = shown["picture"]
+    if "why" in shown:
+        found["explanation"] = explanation_dict(shown["why"], shown["words"])
     return found
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Weights
-# ---------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Feature:
-    """A feature and its weight for some label."""
-
-    number: int  #: column of ``model.coef_``
-    name: str
-    weight: float
-
-
-@dataclass(frozen=True)
-class TopFeatures:
-    """The features that speak most for a label, and most against it, strongest first."""
-
-    label: Any
-    positive: list[Feature]
-    negative: list[Feature]
-
-
-def top_features(model: Decoder, n: int = 10, label: Any = None) -> dict[Any, TopFeatures]:
-    """The n strongest features of each label, or of one.
-
-    Parameters
-    ----------
-    model : SequenceLabeler
-    n : int
-        How many for, and how many against the label; features of weight zero are not shown.
-    label : optional
-        Only this one; with hidden states, those of this label.
-
-    Returns
-    -------
-    dict
-        ``{label: TopFeatures}``, in the order of ``model.classes_``, or of ``model.states_`` if labels have several states.
-
-    Notes
-    -----
-    O(features) time for each label; names are made for the features shown.
-    """
-    if not (isinstance(n, int | np.integer) and n >= 1):
-        raise ValueError(f"The 'n' parameter must be an int in the range [1, inf). Got {n!r} instead.")
-    labels = model.states_
-    wanted = range(len(labels)) if label is None else _states_of(model, label)
-    return {labels[k]: TopFeatures(labels[k], _strongest(model, k, n), _strongest(model, k, n, -1.0)) for k in wanted}
-
-
-def _strongest(model: Decoder, k: int, n: int, sign: float = 1.0) -> list[Feature]:
-    weights = sign * model.coef_[k].astype(np.float64)
-    n = min(int(n), len(weights))
-    first = np.argpartition(-weights, n - 1)[:n] if 0 < n < len(weights) else np.arange(len(weights))
-    first = first[np.lexsort((first, -weights[first]))]
-    return [Feature(j, model.feature_name(j), float(sign * weights[j])) for j in first.tolist() if weights[j] > 0]
-
-
-@dataclass(frozen=True)
-class FoundFeature:
-    """A feature and its weights for all labels, in the order of ``model.states_``."""
-
-    number: int
-    name: str
-    weights: np.ndarray = field(repr=False)
-
-
-def find_features(model: Decoder, pattern: str, n: int | None = None) -> list[FoundFeature]:
-    """Features whose name a regular expression finds something in, those with the largest weights first.
-
-    Parameters
-    ----------
-    model : SequenceLabeler
-    pattern : str
-        As for `re.search`.
-    n : int, optional
-        At most so many.
-
-    Notes
-    -----
-    Names are made in the order of the weights until n have matched: of all features if the pattern is rare.
-    """
-    try:
-        search = re.compile(pattern).search
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}.") from None
-    weights = model.coef_.T
-    largest = np.abs(weights).max(1) if weights.size else np.zeros(0)
-    found = []
-    for j in np.argsort(-largest, kind="stable").tolist():
-        name = model.feature_name(j)
-        if search(name):
-            found.append(FoundFeature(j, name, weights[j].astype(np.float64)))
-            if n is not None and len(found) >= n:
-                break
-    return found
-
-
-@dataclass(frozen=True)
-class Transitions:
-    """Weights of a label after another.
-
-    Attributes
-    ----------
-    labels : list
-    weights : array (labels + 1, labels + 1)
-        From row to column; the last row is the beginning, the last column the end of a sequence; -inf where constraints
-        forbid it. From the beginning to the end is 0.
-    """
-
-    labels: list[Any]
-    weights: np.ndarray = field(repr=False)
-
-    @property
-    def rows(self) -> list[str]:
-        """Names of the rows."""
-        return [*map(str, self.labels), BEGIN]
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the columns."""
-        return [*map(str, self.labels), END]
-
-
-def transitions(model: Decoder) -> Transitions:
-    """The weights of transitions; of order 1 where the model has higher ones (see ``model.higher_transitions``)."""
-    n = len(model.states_)
-    weights = np.zeros((n + 1, n + 1))
-    if model.use_transitions and getattr(model.encoder_, "has_transitions", True):
-        weights[:n, :n] = model.transitions_
-        weights[n, :n] = model.start_ if model.use_start else 0.0
-        weights[:n, n] = model.stop_ if model.use_stop else 0.0
-    forbidden = forbidden_transitions(model.constraints, model.classes_, type(model).__name__)
-    for before, after in model._states.transitions(forbidden):
-        weights[n if before is None else before, n if after is None else after] = -np.inf
-    return Transitions(model.states_, weights)
+def explanation_dict(why: Explanation, words: list[str]) -> dict[str, Any]:
+    """An explanation for JSON."""
+    parts = {
+        name: [{"name": one.name, "label": one.chosen, "against": one.other, "difference": one.difference} for one in part]
+        for name, part in (("features", why.features), ("transitions", why.transitions), ("elsewhere", why.elsewhere))
+    }
+    return {
+        "sentence": why.sentence,
+        "token": why.token,
+        "cells": words[why.token],
+        "label": str(why.label),
+        "against": str(why.against),
+        "labels": [str(label) for label in why.labels],
+        "other_labels": [str(label) for label in why.other_labels],
+        **parts,
+        "score": why.score,
+        "other_score": why.other_score,
+        "difference": why.difference,
+    }
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Why
+# For people
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Contribution:
-    """A part of the difference between two labellings: what it adds to the score of each."""
-
-    name: str
-    chosen: float
-    other: float
-
-    @property
-    def difference(self) -> float:
-        """What it says for the chosen one; against it if negative."""
-        return self.chosen - self.other
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """Why a token has its label rather than another; made by `explain`.
-
-    Two labellings of the sentence are compared: the best one, and the best of those that give the token the other label. They may
-    differ in other tokens too, because those would follow. All contributions add up to the difference of their scores.
-
-    Attributes
-    ----------
-    sentence, token : int
-    label, against : labels
-        The token's label in the one and the other.
-    labels, other_labels : list
-        The two labellings, whole. (Contributions are of states where labels have several, and named after them.)
-    score, other_score : float
-        Their scores.
-    features : list of Contribution
-        Of the features of the token, the largest difference first.
-    transitions : list of Contribution
-        Into and out of the token.
-    elsewhere : list of Contribution
-        Where the two differ at other tokens, in their order.
-    """
-
-    sentence: int
-    token: int
-    label: Any
-    against: Any
-    labels: list[Any] = field(repr=False)
-    other_labels: list[Any] = field(repr=False)
-    features: list[Contribution] = field(repr=False)
-    transitions: list[Contribution] = field(repr=False)
-    elsewhere: list[Contribution] = field(repr=False)
-    score: float
-    other_score: float
-
-    @property
-    def difference(self) -> float:
-        """By how much the chosen labelling is better: the sum of all contributions."""
-        return math.fsum(one.difference for one in self.contributions())
-
-    def contributions(self) -> Iterator[Contribution]:
-        """All of them."""
-        yield from self.features
-        yield from self.transitions
-        yield from self.elsewhere
-
-    def __str__(self) -> str:
-        """A table."""
-        lines = [f"token {self.token} of sequence {self.sentence}: {self.label} rather than {self.against}", ""]
-        shown = [("features of the token", self.features), ("transitions", self.transitions), ("elsewhere", self.elsewhere)]
-        width = max([len(one.name) for one in self.contributions()] + [22])
-        lines.append(f"{'':{width}}  {str(self.label):>10}  {str(self.against):>10}  difference")
-        for title, part in shown:
-            lines.append(title)
-            lines += [f"{one.name:{width}}  {one.chosen:10.4f}  {one.other:10.4f}  {one.difference:+10.4f}" for one in part]
-        lines.append(f"{'in all':{width}}  {'':10}  {'':10}  {self.difference:+10.4f}")
-        return "\n".join(lines)
+def said(about: dict[str, Any], shown: dict[str, Any]) -> list[Any]:
+    """Tables: what was asked for, or a summary."""
+    if not shown:
+        return [summary_table(about)]
+    parts: list[Any] = [f"wrote {shown['picture']}"] if "picture" in shown else []
+    parts += [top_table(one) for one in shown.get("top", {}).values()]
+    if "found" in shown:
+        parts.append(found_table(shown["found"], [str(label) for label in about.get("states", about["labels"])]))
+    if "transitions" in shown:
+        parts.append(functools.partial(transitions_table, shown["transitions"]))
+    if "why" in shown:
+        parts.append(why_table(shown["why"], shown["words"]))
+    return parts
 
 
-def explain(model: Decoder, X: Any, sentence: int, token: int, against: Any = None, known: Any = None) -> Explanation:
-    """Why a token got its label rather than another one.
+def _table(title: str, *columns: str, **more: Any) -> Any:
+    """The first column holds names, the others numbers."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
 
-    Parameters
-    ----------
-    model : SequenceLabeler
-    X : sequences, or Columns
-        As for ``model.predict``, in a list.
-    sentence, token : int
-        Which one, counted from 0.
-    against : label, optional
-        The other label; by default the runner-up: the one whose best labelling has the highest score.
-    known : labels of that sentence, optional
-        What is already known of them, as in ``model.predict``; one entry for each token.
-
-    Returns
-    -------
-    Explanation
-
-    Notes
-    -----
-    Cost: one oracle call for each label, on one sentence.
-    """
-    one = _one_sentence(X, sentence)
-    n_tokens = one.n_tokens if isinstance(one, Columns) else one[0].shape[0] if hasattr(one[0], "shape") else len(one[0])
-    if not -n_tokens <= token < n_tokens:
-        raise ValueError(f"There is no token {token} in sequence {sentence}, which has {n_tokens}, counted from 0.")
-    token, labels, hidden = range(n_tokens)[token], model.classes_.tolist(), model.hidden
-    candidates = list(range(len(labels))) if against is None else [_place(model, against)]
-    # one copy of the sentence for each candidate, with the token's label fixed to it, and one copy as it is
-    copies = len(candidates) + 1
-    if known is not None and len(known) != n_tokens:
-        raise ValueError(f"known has {len(known)} labels, but sequence {sentence} has {n_tokens} tokens.")
-    fixed: list[Any] = [None, *map(frozenset, [[label] for label in labels])]
-    codes = np.zeros((copies, n_tokens), np.int32)
-    if known is not None:
-        fixed += [label if label is None or isinstance(label, frozenset) else frozenset(_as_set(label)) for label in known]
-        codes[:] = np.arange(len(labels) + 1, len(fixed))
-    codes[np.arange(1, copies), token] = np.array(candidates) + 1
-    several = one.take([0] * copies) if isinstance(one, Columns) else one * copies
-    tokens, problem = model._packed(several, None, known=GivenLabels(codes.reshape(-1), fixed))
-    outputs, _, values = best_outputs(problem, model.weights_)
-    model._refuse_impossible(values[:1], tokens)
-    outputs = outputs.reshape(copies, n_tokens)
-    chosen = outputs[0]
-    rivals = [k for k in range(1, copies) if candidates[k - 1] != chosen[token] // hidden and values[k] > -np.inf]
-    if not rivals:
-        label = labels[chosen[token] // hidden]
-        if against is None:
-            raise ValueError(f"Token {token} of sequence {sentence} can have no other label than {label!r}.")
-        why = "that is its label" if against == label else "no labelling with it obeys the constraints"
-        raise ValueError(f"Token {token} of sequence {sentence} cannot be compared with {against!r}: {why}.")
-    other = outputs[max(rivals, key=lambda k: values[k])]
-    features, links, elsewhere = _compare(model, problem, chosen, other, token)
-    totals = [math.fsum(_part_scores(model, problem, y)) for y in (chosen, other)]
-    return Explanation(
-        sentence=range(len(X))[sentence],
-        token=token,
-        label=labels[chosen[token] // hidden],
-        against=labels[other[token] // hidden],
-        labels=[labels[c // hidden] for c in chosen],
-        other_labels=[labels[c // hidden] for c in other],
-        features=sorted(features, key=lambda part: -abs(part.difference)),
-        transitions=links,
-        elsewhere=elsewhere,
-        score=totals[0],
-        other_score=totals[1],
-    )
+    table = Table(box=box.SIMPLE_HEAD, title=Text(title), title_justify="left", **more)
+    for k, name in enumerate(columns):
+        table.add_column(Text(name), justify="right" if k else "left", overflow="fold")
+    return table
 
 
-def _one_sentence(X: Any, sentence: int) -> Any:
-    n = len(X)
-    if not -n <= sentence < n:
-        raise ValueError(f"There is no sequence {sentence}: there are {n}, counted from 0.")
-    sentence = range(n)[sentence]
-    return X.take([sentence]) if isinstance(X, Columns) else [X[sentence]]
+def _add(table: Any, *cells: str, style: str | None = None) -> None:
+    from rich.text import Text
+
+    table.add_row(*map(Text, cells), style=style)
 
 
-def _as_set(label: Any) -> Any:
-    return label if isinstance(label, set | frozenset) else [label]
-
-
-def _place(model: Decoder, label: Any) -> int:
-    number = numbering(model.classes_)
-    if label not in number:
-        raise ValueError(f"{label!r} is not one of the labels {', '.join(map(repr, number))}.")
-    return number[label]
-
-
-def _states_of(model: Decoder, label: Any) -> range:
-    """Rows of ``model.coef_`` that are about a label."""
-    first = _place(model, label) * model.hidden
-    return range(first, first + model.hidden)
-
-
-def _row(rows: Any, r: int) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers and values of the features of a row."""
-    if isinstance(rows, Dense):
-        index = np.flatnonzero(rows.matrix[r])
-        return index, rows.matrix[r, index]
-    here = slice(rows.ptr[r], rows.ptr[r + 1])
-    return rows.index[here], rows.value[here] if isinstance(rows, Sparse) else np.ones(here.stop - here.start)
-
-
-def _emissions(model: Decoder, problem: Any, t: int, label: int) -> np.ndarray:
-    """What each feature of token t adds to the score of a label."""
-    index, value = _row(problem.rows, t)
-    return model.coef_[label, index].astype(np.float64) * value
-
-
-def _transition(model: Decoder, problem: Any, y: np.ndarray, t: int) -> float:
-    """What going to the label of token t adds, over all orders; t = len(y): what the end adds."""
-    if t == len(y):
-        return float(model.stop_[y[-1]]) if problem.use_stop else 0.0
-    begin = problem.n_labels
-    total = 0.0
-    for order in range(1, problem.order + 1):
-        history: tuple[int, ...] = tuple(int(y[u]) if u >= 0 else begin for u in range(t - order, t))
-        if problem.use_transitions and (problem.use_start or begin not in history):
-            weights = model.higher_transitions(order)
-            total += float(weights[history + (int(y[t]),)])
-    return total
-
-
-def _part_scores(model: Decoder, problem: Any, y: np.ndarray) -> Iterator[float]:
-    for t in range(len(y)):
-        yield from _emissions(model, problem, t, y[t]).tolist()
-    for t in range(len(y) + 1):
-        yield _transition(model, problem, y, t)
-
-
-def _compare(model, problem, a: np.ndarray, b: np.ndarray, token: int):
-    """Features of the token, transitions into and out of it, and what differs elsewhere."""
-    labels = [str(state) for state in model.states_]
-    index, values = _row(problem.rows, token)
-    pairs = zip(*(_emissions(model, problem, token, y[token]).tolist() for y in (a, b)), strict=True)
-    features = []
-    for j, value, (chosen, other) in zip(index.tolist(), values.tolist(), pairs, strict=True):
-        name = model.feature_name(j)
-        features.append(Contribution(name if value == 1 else f"{name} ({value:g})", chosen, other))
-
-    def path(y, t):
-        """Labels that a transition is about: some before, and the one it goes to."""
-        if t == len(y):
-            return (y[-1], END)
-        return tuple(y[u] if u >= 0 else BEGIN for u in range(max(t - problem.order, -1), t + 1))
-
-    def shown(path):
-        return " ".join(part if isinstance(part, str) else labels[part] for part in path)
-
-    links: list[Contribution] = []
-    elsewhere: list[Contribution] = []
-    for t in range(len(a) + 1):
-        if t < len(a) and t != token and a[t] != b[t]:
-            chosen, other = (math.fsum(_emissions(model, problem, t, y[t]).tolist()) for y in (a, b))
-            elsewhere.append(Contribution(f"features of token {t}: {labels[a[t]]} / {labels[b[t]]}", chosen, other))
-        if path(a, t) == path(b, t):
+def summary_table(about: dict[str, Any]) -> Any:
+    """All that is known about a model, in two columns."""
+    table = _table("", "", "", show_header=False)
+    table.columns[1].justify = "left"
+    labels = about["labels"]
+    some = ", ".join(map(str, labels[:MOST_LABELS])) + (", ..." if len(labels) > MOST_LABELS else "")
+    rows = {
+        "labels": f"{len(labels)}: {some}",
+        "features": f"{about['features']:,}",
+        "weights": f"{about['weights']:,} {about['dtype']}, of which {about['weights_not_zero']:,} are not zero",
+    }
+    special = {*rows, "dtype", "weights_not_zero", "training"}
+    for key, value in {**rows, **{k: v for k, v in about.items() if k not in special}}.items():
+        if value is None:
             continue
-        scores = (_transition(model, problem, y, t) for y in (a, b))
-        part = Contribution(f"{shown(path(a, t))} / {shown(path(b, t))}", *scores)
-        (links if token <= t <= token + problem.order else elsewhere).append(part)
-    return features, links, elsewhere
+        _add(table, key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    for key, value in (about["training"] or {}).items():
+        if key not in about:
+            _add(table, f"training: {key.replace('_', ' ')}", f"{value:g}" if isinstance(value, float) else str(value))
+    return table
 
 
-def draw_transitions(path: Path, transitions: Transitions) -> None:
-    """Red: likely, blue: unlikely, grey: forbidden. From row to column; the last ones are the beginning and the end."""
-    weights = np.where(np.isfinite(transitions.weights), transitions.weights, np.nan)
-    n = len(weights)
-    side = float(np.clip(1.5 + 0.38 * n, 4.0, 24.0))
-    figure = new_figure(side + 1.0, side)
-    image = heat_map(figure.add_subplot(), weights, transitions.rows, transitions.columns)
-    figure.axes[0].set(xlabel="to", ylabel="from", title="Weights of transitions between labels")
-    figure.colorbar(image, shrink=0.7)
-    save(figure, path)
+def top_table(top: TopFeatures) -> Any:
+    """Features for and against a label, side by side."""
+    table = _table(str(top.label), "for it", "weight", "against it", "weight")
+    table.columns[2].justify = "left"
+    for k in range(max(len(top.positive), len(top.negative))):
+        sides = [part[k] if k < len(part) else None for part in (top.positive, top.negative)]
+        _add(table, *(cell for one in sides for cell in ((one.name, f"{one.weight:+.4f}") if one else ("", ""))))
+    return table
+
+
+def found_table(found: list[FoundFeature], labels: list[str]) -> Any:
+    """Features, each with the labels it speaks for and against most."""
+    table = _table(f"{len(found)} features", "feature", "for", "weight", "against", "weight")
+    for one in found:
+        best, worst = int(one.weights.argmax()), int(one.weights.argmin())
+        _add(table, one.name, labels[best], f"{one.weights[best]:+.4f}", labels[worst], f"{one.weights[worst]:+.4f}")
+    return table
+
+
+def transitions_table(transitions: Transitions, width: int) -> Any:
+    """A matrix, or, where that is too wide, the strongest."""
+    if max(map(len, transitions.rows)) + sum(max(len(name), 5) + 3 for name in transitions.columns) > width:
+        return strongest_transitions(transitions)
+    table = _table("from (row) to (column)", "", *transitions.columns)
+    for name, row in zip(transitions.rows, transitions.weights.tolist(), strict=True):
+        _add(table, name, *(f"{value:+.2f}" if math.isfinite(value) else "x" for value in row))
+    return table
+
+
+def strongest_transitions(transitions: Transitions, n: int = 20) -> Any:
+    """The transitions of largest and of smallest weight."""
+    table = _table(f"the {n} strongest of each kind; --json or --picture shows all", "likely", "weight", "unlikely", "weight")
+    table.columns[2].justify = "left"
+    weights = transitions.weights
+    order = [k for k in np.argsort(weights, axis=None, kind="stable").tolist() if math.isfinite(weights.flat[k])]
+    width = weights.shape[1]
+
+    def cells(k: int) -> tuple[str, str]:
+        return f"{transitions.rows[k // width]} -> {transitions.columns[k % width]}", f"{weights.flat[k]:+.3f}"
+
+    for low, high in zip(order[:n], order[::-1][:n], strict=True):
+        _add(table, *cells(high), *cells(low))
+    return table
+
+
+def why_table(why: Explanation, words: list[str]) -> Any:
+    """Every contribution, and their sum."""
+    title = f"{words[why.token]}: {why.label} rather than {why.against}"
+    table = _table(title, "", str(why.label), str(why.against), "difference")
+    for name, part in (
+        ("features of the token", why.features),
+        ("transitions", why.transitions),
+        ("the rest of the sentence", why.elsewhere),
+    ):
+        if part:
+            _add(table, name, "", "", f"{math.fsum(one.difference for one in part):+.4f}", style="bold")
+        for one in part:
+            _add(table, f"  {one.name}", f"{one.chosen:+.4f}", f"{one.other:+.4f}", f"{one.difference:+.4f}")
+    _add(table, "score of the labelling", f"{why.score:.4f}", f"{why.other_score:.4f}", f"{why.difference:+.4f}", style="bold")
+    return table

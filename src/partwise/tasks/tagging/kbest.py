@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import entry, helper
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
-from partwise.objective import chunks, in_threads
+from partwise.engine.threads import in_threads
+from partwise.kernels import chunks
 
 
 @helper
@@ -38,7 +39,7 @@ def best_of_part(problem, i, theta, hidden, labels, t, excluded, restricted, y):
     return kernels.best(problem, i, restricted, y)
 
 
-@entry
+@compiled_loop
 def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, found):
     """The k best labellings of every example in the k rows of `out`, their scores, and how many there are."""
     most, width = values.shape[1], kernels.width(problem)

@@ -9,14 +9,14 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.given_labels import GivenLabels
-from partwise.structures import ChainProblem, chain_problem
-from partwise.structures.chain.kernels import chain_blocks
+from partwise.structures.chain.problem import ChainProblem, chain_blocks, chain_problem
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import Structured
+from partwise.tasks.common.hidden_states import HiddenStates
 from partwise.tasks.common.label_arrays import class_weights, cost_matrix, shown
-from partwise.tasks.tagging import data as sequences
+from partwise.tasks.common.model_file import count_in, labels_in
 from partwise.tasks.tagging.constraints import check_gold, forbidden_transitions
-from partwise.tasks.tagging.data import Tokens
+from partwise.tasks.tagging.data import Tokens, read_labels, read_tokens
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 
@@ -27,7 +27,7 @@ ENCODERS = {ATTRIBUTES: AttributeEncoder, MATRIX: MatrixEncoder, COLUMNS: Templa
 Encoder = AttributeEncoder | MatrixEncoder | TemplateEncoder
 
 
-class ChainModel(Structured):
+class ChainModel(HiddenStates, Structured):
     """Packs and unpacks; trains and answers nothing itself."""
 
     templates: Any
@@ -41,23 +41,21 @@ class ChainModel(Structured):
     use_stop: bool
     use_transitions: bool
     encoder_: Encoder
-    classes_: np.ndarray
     weights_: np.ndarray
     label_column_: int | None = None  #: the column that the labels came from
     given_scheme_: str | None = None  #: the chunking scheme of the data, if they were converted to another one for training
-    training_: dict[str, Any] | None = None  #: notes about the training, for people
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
     def _tokens(self, X, lengths, encoder: Encoder | None) -> Tokens:
         """Sequences in any accepted form, of the kind that `encoder` takes; None if there is none yet."""
         in_columns = self.templates is not None if encoder is None else encoder.kind == COLUMNS
-        tokens = sequences.read_tokens(X, lengths, self._dtype, in_columns)
+        tokens = read_tokens(X, lengths, self._dtype, in_columns)
         if encoder is None:
-            if not len(tokens.lengths):
+            if not tokens.n_sequences:
                 raise ValueError("There are no training sequences: X is empty.")
-            if not tokens.lengths.sum():
-                raise ValueError(f"There are no tokens to train on: all {len(tokens.lengths)} sequences are empty.")
+            if not tokens.n_tokens:
+                raise ValueError(f"There are no tokens to train on: all {tokens.n_sequences} sequences are empty.")
         elif tokens.kind and tokens.kind != encoder.kind:
             raise ValueError(f"{self._who} was fitted with {encoder.kind} as tokens, but X has {tokens.kind}.")
         elif not tokens.kind:  # nothing but empty sequences
@@ -139,18 +137,6 @@ class ChainModel(Structured):
                 stacklevel=3,
             )
 
-    def _packed(self, X, lengths, y=None, known=None, labelled=False) -> tuple[Tokens, ChainProblem]:
-        """What to predict, as a problem; `labelled`: with gold labels, from `y` or from the last column of X."""
-        self._require_fitted()
-        tokens = self._tokens(X, lengths, self.encoder_)
-        given = sequences.read_labels(y, tokens) if labelled or y is not None else None
-        gold, sets = (None, None) if given is None else self._codes(given, self.classes_, tokens)
-        allowed = None if known is None else self._allowed(known, tokens)
-        rows = self._encode(self.encoder_, tokens, "transform")
-        problem = self._problem(self.encoder_, rows, tokens, self.classes_, gold, sets, allowed)
-        self._check_size(problem, self.weights_)
-        return tokens, problem
-
     def _allowed(self, known, tokens) -> np.ndarray:
         """Labels each token may have: what is known about it is None, a label, or a set of labels."""
 
@@ -158,7 +144,7 @@ class ChainModel(Structured):
             what = "an empty set" if label == set() else repr(label)
             return ValueError(f"known holds {what} ({tokens.place(t)}), which is not one of the labels {shown(self.classes_)}.")
 
-        given = sequences.read_labels(known, tokens, "known labels")
+        given = read_labels(known, tokens, "known labels")
         given.encode(self.classes_, refuse)
         return given.allows(self.classes_)[given.codes]
 
@@ -275,11 +261,11 @@ class ChainModel(Structured):
             self.encoder_ = ENCODERS[kind].from_state(state, tensors, self._dtype)
         if isinstance(self.encoder_, MatrixEncoder):
             self.encoder_.who = self._who
-        if self.encoder_.n_features != need(header, "n_features", int):
+        if self.encoder_.n_features != count_in(header):
             raise ValueError("the features do not match their number")
         for name, type_ in (("label_column", int), ("given_scheme", str), ("training", dict)):
             setattr(self, f"{name}_", need(header, name, type_) if name in header else None)
-        self.classes_ = need(header, "labels", np.ndarray)
+        self.classes_ = labels_in(header)
         self.weights_ = tensors["weights"]
         n_states = self._states.n
         if (n_states + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it

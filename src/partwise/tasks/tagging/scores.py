@@ -1,7 +1,7 @@
-"""Precision, recall and F1 of spans, as conlleval computes them.
+"""How good labels are: accuracy, token by token and sequence by sequence, and precision, recall and F1 of spans.
 
-How labels are read as spans, well-formed or not, is said in `partwise.text.chunk_schemes`. A predicted span is correct if its type, its
-beginning and its end are.
+Those of spans are what conlleval computes. How labels are read as spans, well-formed or not, is said in
+`partwise.text.chunk_schemes`. A predicted span is correct if its type, its beginning and its end are.
 
 Reference: E. Tjong Kim Sang and S. Buchholz, "Introduction to the CoNLL-2000 shared task: chunking", CoNLL 2000.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.features.given_labels import GivenLabels
 from partwise.tasks.tagging.counts import Labels, Numbered, match_spans, number_pair, number_pair_coded
 from partwise.text.chunk_schemes import FORM, Coded, label_table, read_boundaries, split_label
 
@@ -124,3 +125,43 @@ def _scores(pair: Numbered) -> SpanScores:
 def span_f1(y_true: Labels, y_pred: Labels) -> float:
     """``span_scores(y_true, y_pred).f1``; for model selection see `span_f1_scorer`."""
     return span_scores(y_true, y_pred).f1
+
+
+def token_accuracy(y_true: Labels, y_pred: Labels) -> float:
+    """Share of tokens with the right label, what conlleval calls accuracy; nan if there are none.
+
+    Examples
+    --------
+    >>> token_accuracy([["a", "b"], ["c"]], [["a", "x"], ["c"]])
+    0.6666666666666666
+    """
+    pair = number_pair(y_true, y_pred)
+    right = pair.true.codes == pair.predicted.codes
+    return float(right.mean()) if len(right) else float("nan")
+
+
+def sequence_accuracy(y_true: Labels, y_pred: Labels) -> float:
+    """Share of sequences with every label right (an empty one has); nan if there are none.
+
+    Examples
+    --------
+    >>> sequence_accuracy([["a", "b"], ["c"]], [["a", "x"], ["c"]])
+    0.5
+    """
+    pair = number_pair(y_true, y_pred)
+    n = len(pair.true.starts) - 1
+    wrong = np.flatnonzero(pair.true.codes != pair.predicted.codes)
+    with_errors = np.unique(np.searchsorted(pair.true.starts, wrong, side="right"))
+    return (n - len(with_errors)) / n if n else float("nan")
+
+
+def acceptable_share(truth: GivenLabels, codes: np.ndarray, classes: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """Share of tokens whose label, ``classes[code]``, is one that the truth accepts; nan if there are none.
+
+    Of tokens with several right labels any is accepted; those whose label is unknown do not count.
+    """
+    told = np.array([label is not None for label in truth.distinct], bool)[truth.codes]
+    weight = np.ones(int(told.sum())) if weight is None else weight[told]
+    if not weight.any():
+        return float("nan")
+    return float(np.average(truth.allows(classes)[truth.codes, codes][told], weights=weight))

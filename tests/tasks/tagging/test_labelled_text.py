@@ -8,13 +8,15 @@ import sys
 
 import numpy as np
 import pytest
+import safetensors
 from typer.testing import CliRunner
 
-from partwise import Classifier, SequenceLabeler
+from partwise import SequenceLabeler
 from partwise.cli.app import app
-from partwise.tasks.tagging import files as labelled_text
+from partwise.tasks.tagging import labelled_text
 from partwise.text.columns import read_columns
-from small_taggers import TEST, TRAIN, tagger
+from partwise.text.template_encoder import TemplateEncoder
+from small_taggers import TEMPLATES, TEST, TRAIN, tagger, value_labeler
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +65,6 @@ def appended(text, labels, separator=b" "):
 
 def labels_of(model, text, **options):
     return [label for labels in model.predict(read_columns(text, **options)) for label in labels]
-
-
-# -- labels ------------------------------------------------------------------------------------------------------------
 
 
 def test_labels_are_appended(folder):
@@ -133,9 +132,6 @@ def test_json_lines(folder):
         np.testing.assert_allclose(line["probabilities"], best, atol=1e-6)
 
 
-# -- probabilities and candidates ----------------------------------------------------------------------------------------
-
-
 def test_marginals(folder):
     model = tagger("crf")
     p = np.concatenate(model.predict_marginals(read_columns(TEST)))
@@ -190,7 +186,22 @@ def test_kbest_as_crf_test_prints_it(folder):
     assert "cannot go with" in refused(folder / "crf.model", "-", "--kbest", 2, "--marginals", stdin=TEST)
 
 
-# -- known labels and schemes ----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("loss", ["crf", "hinge"])
+def test_kbest_of_a_model_with_hidden_states(folder, loss):
+    columns, path = read_columns(TEST), folder / f"hidden-{loss}.model"
+    model = SequenceLabeler(loss, C=1.0, hidden=2, templates=TEMPLATES, solver="dca", max_epochs=2).fit(read_columns(TRAIN))
+    model.save(path)
+    lines = [json.loads(x) for x in ok(path, "-", "--kbest", 3, "--format", "jsonl", stdin=TEST).splitlines()]
+    for i, (line, found) in enumerate(zip(lines, model.predict_kbest(columns, 3), strict=True)):
+        said = line["candidates"]
+        assert [(one["labels"], one["score"]) for one in said] == found
+        if loss == "crf":  # of the labelling, over all its states
+            p = np.exp(model.log_probability(columns.take([i] * len(found)), [labels for labels, _ in found]))
+            np.testing.assert_allclose([one["probability"] for one in said], p, rtol=1e-5)
+        else:
+            assert all("probability" not in one for one in said)
+    blocks = [line for line in ok(path, "-", "--kbest", 3, stdin=TEST).splitlines() if line.startswith(b"# ")]
+    assert len(blocks) == sum(len(line["candidates"]) for line in lines)
 
 
 def test_known_labels_are_kept(folder):
@@ -227,8 +238,6 @@ def test_predictions_are_in_the_scheme_of_the_training_data(folder):
     assert [line.split()[3] for line in out.splitlines()][1:] == [b"B-VP", b"I-VP"]
     assert "must be one of iob2" in refused(folder / "iobes.model", "-", "--scheme", "iob3", stdin=text)
 
-
-# -- what can go wrong -----------------------------------------------------------------------------------------------------
 
 BAD = {
     "ragged": (b"w1 D\nw2\n", "line 2: expected 2 columns as in the lines before, got 1"),
@@ -285,11 +294,22 @@ def test_models_that_are_none(folder, tmp_path):
     assert "truncated or damaged" in refused(path, text)
     path.write_bytes(TEST)
     assert "is not a partwise model" in refused(path, text)
-    Classifier(solver="dca", max_epochs=1, tol=0).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1]).save(path)
-    assert "holds a Classifier, which does not label sequences" in refused(path, text)
-    labeler = SequenceLabeler(solver="dca", max_epochs=1, tol=0, dtype="float32").fit([[["a"], ["b"]]], [["x", "y"]])
-    labeler.save(path)
+    value_labeler().save(path)
     assert "was trained on attributes, not on column files" in refused(path, text)
+    assert "--format svg: the answers of this model are written as columns, jsonl" in refused(
+        folder / "hinge.model", text, "--format", "svg"
+    )
+
+
+def test_the_model_is_opened_once_and_the_text_encoded_once(folder, monkeypatch):
+    opened, encoded = [], []
+    real_open, real_transform = safetensors.safe_open, TemplateEncoder.transform
+    monkeypatch.setattr(safetensors, "safe_open", lambda path, **more: opened.append(path) or real_open(path, **more))
+    monkeypatch.setattr(TemplateEncoder, "transform", lambda self, data: encoded.append(data.name) or real_transform(self, data))
+    for options in ((), ("--marginals",), ("--all-marginals", "--format", "jsonl"), ("--kbest", 2)):
+        opened.clear(), encoded.clear()
+        ok(folder / "crf.model", folder / "test.txt", *options)
+        assert opened == [str(folder / "crf.model")] and encoded == [str(folder / "test.txt")]
 
 
 def test_a_reader_that_has_seen_enough_and_light_imports(folder):

@@ -27,7 +27,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments, status=0, stdin=None):
-    result = CliRunner().invoke(app, ["train", "tag", *map(str, arguments)], input=stdin)
+    """By a quick solver, unless another is asked for."""
+    quick = () if {"--solver", "--loss"} & set(arguments) else ("--solver", "dca", "-C", 0.05)
+    result = CliRunner().invoke(app, ["train", "tag", *map(str, [*arguments, *quick])], input=stdin)
     assert result.exit_code == status, result.output + repr(result.exception)
     return result
 
@@ -44,15 +46,12 @@ def load(name="model"):
     return model_file.load(name, plain=True)
 
 
-# -- what it does -----------------------------------------------------------------------------------------------------
-
-
 def test_json_for_machines(folder):
     result = run("train.txt", "--dev", "dev.txt", "-o", "model", "--json", "--epochs", 3)
     about = json.loads(result.stdout)
     assert about.keys() >= KEYS and about["task"] == "tag" and about["examples"] == 40 and about["epochs"] == 3
     assert about["seconds"].keys() >= {"read", "features", "train", "save", "total"} and about["cpu"]["total"] > 0
-    assert about["primal"] > 0 and about["gap"] is None and about["converged"] is False and about["scheme"] == "iob2"
+    assert about["primal"] > 0 and about["converged"] is False and about["scheme"] == "iob2"
     assert about["dev"]["f1"] > 0.7 and about["dev"]["accuracy"] > 0.8
     model = load()
     assert model.n_features_in_ == about["features"] and model.training_["epochs"] == 3 and model.label_column_ == 2
@@ -67,11 +66,11 @@ def test_words_for_people(folder):
 
 
 def test_ramp_tells_its_rounds_and_what_it_refuses(folder):
-    result = run("train.txt", "-o", "model", "--json", "--loss", "ramp", "--epochs", 6)
-    about = json.loads(result.stdout)
+    arguments = ("train.txt", "-o", "model", "--loss", "ramp", "--solver", "pegasos", "--epochs", 6)
+    about = json.loads(run(*arguments, "--json").stdout)
     assert about["solver"] == "pegasos" and about["rounds"] == 3 and 0 <= about["refused"] <= 40
     assert about["primal"] == pytest.approx(about["objective"], rel=1e-6)
-    assert load().loss == "ramp" and "3 rounds" in run("train.txt", "-o", "model", "--loss", "ramp", "--epochs", 6).stderr
+    assert load().loss == "ramp" and "3 rounds" in run(*arguments).stderr
 
 
 def test_certified_solvers_tell_their_gap(folder):
@@ -160,18 +159,15 @@ def test_more_templates(folder):
     assert [t.text for t in load().encoder_.templates] == ["U00:%x[0,0]", "U01:%x[0,1]"]
 
 
-# -- interruptions ----------------------------------------------------------------------------------------------------
-
-
 def interrupt_at(monkeypatch, epoch, error):
-    said = progress.Progress.__call__
+    said = progress.ProgressLines.__call__
 
     def call(self, record):
         said(self, record)
         if record.epoch == epoch:
             raise error
 
-    monkeypatch.setattr(progress.Progress, "__call__", call)
+    monkeypatch.setattr(progress.ProgressLines, "__call__", call)
 
 
 def test_ctrl_c_keeps_the_model_so_far(folder, monkeypatch):
@@ -211,9 +207,6 @@ def test_a_full_disk_leaves_the_old_model(folder, monkeypatch):
         said = run("train.txt", "-o", "model", "--epochs", 2, status=1).stderr
     assert "model: No space left on device" in said
     assert (folder / "model").read_bytes() == before and sorted(os.listdir()) == ["dev.txt", "model", "train.txt"]
-
-
-# -- bad input --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -261,7 +254,10 @@ def test_a_very_long_line(folder):
         (("train.txt", "--loss", "hings"), "The 'loss' parameter must be one of 'perceptron', 'hinge'"),
         (("train.txt", "--solver", "adam"), "The 'solver' parameter must be one of"),
         (("train.txt", "--solver", "lbfgs"), "Solver 'lbfgs' minimises"),
-        (("train.txt", "-C", -1), "The 'C' parameter of Tagger must be a float in the range (0, inf). Got -1.0 instead."),
+        (
+            ("train.txt", "--solver", "dca", "-C", -1),
+            "The 'C' parameter of SequenceLabeler must be a float in the range (0, inf) or None. Got -1.0 instead.",
+        ),
         (("train.txt", "--scheme", "bio"), "--scheme must be one of"),
         (("train.txt", "--label-column", 1, "-t", "words", "--scheme", "iobes"), "the labels in column 1 are no chunk labels"),
         (("train.txt", "--start-from", "train.txt"), "'train.txt' is not a partwise model"),
@@ -276,3 +272,33 @@ def test_places_that_cannot_be_written_to(folder):
     assert "there is no folder" in run("train.txt", "-o", "nowhere/model", status=1).stderr
     (folder / "is_a_folder").mkdir()
     assert "is_a_folder is a folder; give the name of a file" in run("train.txt", "-o", "is_a_folder", status=1).stderr
+
+
+@pytest.mark.parametrize("link", [None, os.link, os.symlink])
+def test_nothing_that_is_read_is_written_over(folder, link):
+    """Under whatever name, and before any work."""
+    (folder / "template").write_text("U00:%x[0,0]\nB\n")
+    run("train.txt", "-o", "old", "--epochs", 1)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    for path, arguments in (
+        ("train.txt", ("train.txt",)),
+        ("dev.txt", ("train.txt", "--dev", "dev.txt")),
+        ("template", ("train.txt", "-t", "template")),
+        ("old", ("train.txt", "--start-from", "old")),
+    ):
+        name = path
+        if link is not None:
+            name = f"other-{path}"
+            link(path, name)
+            before[name] = before[path]
+        for option in ("-o", "--history", "--curve"):
+            given = (*arguments, option, name, *(() if option == "-o" else ("-o", "model")))
+            said = run(*given, status=1).stderr
+            assert name in said and "which would be lost; choose another name" in said
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_two_results_are_not_written_to_one_file(folder):
+    for option in ("--history", "--curve"):
+        assert "are the same file, model; choose two names" in refused("train.txt", option, "model")
+    run("train.txt", "-o", "phrases", "-t", "phrases", "--epochs", 1)  # a set of that name is no file

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from partwise.cli.app import app
 from partwise.metrics import compare, report, sequence_counts
-from partwise.tasks.tagging.estimator import Tagger
+from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.chunk_schemes import convert
 from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger
@@ -129,7 +129,7 @@ def test_two_columns_without_a_model(folder):
 def test_the_column_of_labels_is_that_of_training_unless_said(folder, tmp_path):
     columns = read_columns(b"B-X a\nI-X b\n\nO c\n")
     path = tmp_path / "first.model"
-    model = Tagger(templates=["b[0]"], columns=["a", "b"], solver="dca", max_epochs=20, dtype="float32", random_state=0)
+    model = SequenceLabeler(templates=["b[0]"], columns=["a", "b"], solver="dca", max_epochs=20)
     model.fit(columns, 0).save(path)
     text = b"B-X a wrong\nO c wrong\n"
     assert machine(path, "-", stdin=text)["accuracy"] == 1

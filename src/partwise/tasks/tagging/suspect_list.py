@@ -1,0 +1,137 @@
+"""What ``partwise suspects`` lists of a column file: sentences, or single tokens, whose labels a model refuses to believe."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from partwise.features.given_labels import GivenLabels
+from partwise.tasks.common.command import Seconds
+from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.common.suspects import Judged, Listed, Listing, found_among, in_order
+from partwise.tasks.tagging.answers import Answers
+from partwise.tasks.tagging.files import Source, column_called, line_numbers
+from partwise.tasks.tagging.suspects import suspect_sequence
+from partwise.text.columns import Columns
+
+AROUND = 3  # words shown on either side of a word in doubt
+FOLDS = 5  # with --train
+SENTENCE = ("example", "line", "margin", "text")
+TOKEN = (*SENTENCE, "token", "word", "given", "believed")
+
+
+def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> Listing:
+    """Judge the labels of a file by a trained model, or, with --train, by one that learns from the file itself."""
+    source, folds = Source.of(options), options.folds
+    if options.train:
+        data = source.read(file)
+        columns, labels, column = data.columns, data.labels, data.column
+        seconds("read")
+        folds = FOLDS if folds is None else folds
+        if folds == 0:
+            model.fit(columns, labels)
+    else:
+        columns = source.columns(file)
+        trained_on = -1 if model.label_column_ is None else model.label_column_
+        wanted = trained_on if options.label_column is None else options.label_column
+        column = column_called("--label-column", wanted, columns)
+        labels = in_scheme_of(model, columns, column, options.unknown_label)
+        seconds("read")
+        model.random_state = options.random_state
+    judged = model.judge(columns, labels, cv=folds or None)
+    truth = None if options.truth is None else found_of(options.truth, source, columns, judged, options.tokens, column)
+    return Listing(
+        TOKEN if options.tokens else SENTENCE,
+        token_rows(columns, judged) if options.tokens else sentence_rows(columns, judged),
+        (columns.n_tokens, "tokens") if options.tokens else (columns.n_sentences, "sentences"),
+        {
+            "loss": str(getattr(model.loss, "name", model.loss)),
+            "folds": folds or 0,
+            "sequences": columns.n_sentences,
+            "tokens": columns.n_tokens,
+        },
+        "in context" if options.tokens else "words in doubt: [word given > believed]",
+        truth,
+    )
+
+
+def in_scheme_of(model: Any, columns: Columns, column: int, unknown: str | None) -> GivenLabels:
+    """The labels of a column, in the scheme that the model labels in."""
+    if model.given_scheme_ is None:
+        return columns.labels(column, unknown)
+    if unknown is not None:
+        raise Refusal("--unknown-label cannot go with a model that was trained with --scheme: labels have to be converted.")
+    return Answers(model).truth(columns, column)
+
+
+def found_of(truth: str, source: Source, columns: Columns, judged: Judged, tokens: bool, column: int) -> dict[str, Any]:
+    """How many of the labels that are not those of another file are among the suspects."""
+    right = source.columns(truth)
+    if not np.array_equal(right.starts, columns.starts) or right.n_columns != columns.n_columns:
+        raise Refusal(f"--truth {truth}: it must have the sentences of {columns.name}, with other labels only.")
+    number = {cell: k for k, cell in enumerate(right.cells[column])}
+    codes = np.array([number.get(cell, -1) for cell in columns.cells[column]], np.int64)[columns.codes[column]]
+    wrong, found = codes != right.codes[column], judged.found
+    if tokens:
+        return found_among(wrong, found.wrong, found.token_margins)
+    in_sentences = np.diff(np.concatenate([[0], np.cumsum(wrong)])[columns.starts]) > 0
+    return found_among(in_sentences, found.refused, found.margins)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Rows
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def sentence_rows(columns: Columns, judged: Judged) -> list[Listed]:
+    """Sentences that are refused, largest margin first."""
+    lines = line_numbers(columns)
+
+    def as_dict(i: int, line: int) -> dict[str, Any]:
+        words = [cells[0] for cells in columns[i]]
+        return {**suspect_sequence(judged, i).as_dict(), "line": line, "words": words}
+
+    rows = []
+    for i in judged.ranked(None, None):
+        line = int(lines[columns.starts[i]])
+        cells = (i, line, float(judged.found.margins[i]), marked(columns, judged, i))
+        rows.append(Listed(cells, functools.partial(as_dict, i, line)))
+    return rows
+
+
+def token_rows(columns: Columns, judged: Judged) -> list[Listed]:
+    """Tokens that are refused, largest margin first."""
+    found, lines = judged.found, line_numbers(columns)
+    rows = []
+    for t in in_order(found.token_margins, found.wrong).tolist():
+        i = int(np.searchsorted(columns.starts, t, side="right")) - 1
+        first, last = int(columns.starts[i]), int(columns.starts[i + 1])
+        around = range(max(first, t - AROUND), min(last, t + AROUND + 1))
+        text = " ".join(f"[{word(columns, k)}]" if k == t else word(columns, k) for k in around)
+        labels = (str(judged.given[t]), str(judged.believed[t]))
+        cells = (i, int(lines[t]), float(found.token_margins[t]), text, t - first, word(columns, t), *labels)
+        said = {title: cell for title, cell in zip(TOKEN, cells, strict=True) if title != "text"}
+        rows.append(Listed(cells, functools.partial(dict, said)))
+    return rows
+
+
+def word(columns: Columns, token: int) -> str:
+    """The first cell of a token."""
+    return columns.cells[0][int(columns.codes[0, token])]
+
+
+def marked(columns: Columns, judged: Judged, i: int) -> str:
+    """A sentence, its words in doubt with both labels, long stretches without any left out."""
+    first, last = int(columns.starts[i]), int(columns.starts[i + 1])
+    wrong = judged.found.wrong[first:last].tolist()
+    pieces: list[str] = []
+    for k, doubted in enumerate(wrong):
+        if doubted:
+            pieces.append(f"[{word(columns, first + k)} {judged.given[first + k]} > {judged.believed[first + k]}]")
+        elif any(wrong[max(0, k - AROUND) : k + AROUND + 1]):
+            pieces.append(word(columns, first + k))
+        elif not pieces or pieces[-1] != "...":
+            pieces.append("...")
+    return " ".join(pieces)
