@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from partwise import Classifier, SequenceLabeler
+from partwise.datasets.loaders import load_ocr
 from partwise.features.rows import take_rows
 from partwise.files.corpora import data_folder
-from partwise.datasets.loaders import load_ocr
 from partwise.metrics import span_scores_coded
 from partwise.objective import best_outputs
 from partwise.solvers import solve

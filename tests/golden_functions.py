@@ -7,9 +7,9 @@ import json
 from typing import Any
 
 import numpy as np
-from golden_files import plain
 
 import partwise
+from golden_files import plain
 from partwise import (
     FactorGraph,
     SequenceLabeler,

@@ -2,8 +2,8 @@
 
     P(w) = 1/2 ||w||^2 + sum_i C_i L_i(w)                                                             (P)
 
-(with an L1 penalty: `partwise.losses.penalty`). Threads share nothing but the weights. Sums are formed over a fixed set of chunks in a
-fixed order, so the number of threads never changes the answer.
+(with an L1 penalty: `partwise.losses.penalty`). Threads share nothing but the weights. Sums are formed over a fixed set of chunks
+in a fixed order, so the number of threads never changes the answer.
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
-from golden_files import GOLDEN, Text, about, ask, from_json, plain, to_json, without_clocks, write
-from golden_functions import QUESTIONS, answer
 
 import partwise
+from golden_files import GOLDEN, Text, about, ask, from_json, plain, to_json, without_clocks, write
+from golden_functions import QUESTIONS, answer
 from partwise import (
     CCCP,
     SOLVERS,

@@ -10,12 +10,12 @@ import importlib
 import shlex
 import warnings
 
-import golden_files
 import pytest
+
+import golden_files
+import partwise
 from golden_files import about, ask, differences, from_json, read, run, unpack
 from golden_functions import QUESTIONS, answer
-
-import partwise
 from partwise import interpret
 
 KINDS = sorted({name.partition("-")[0] for name in golden_files.models()})

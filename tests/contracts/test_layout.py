@@ -16,7 +16,13 @@ MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
 
 
 def test_at_most_five_modules_at_the_root():
-    assert {path.name for path in SOURCE.glob("*.py")} == {"__init__.py", "__main__.py", "kernels.py", "objective.py", "passes.py"}
+    assert {path.name for path in SOURCE.glob("*.py")} == {
+        "__init__.py",
+        "__main__.py",
+        "kernels.py",
+        "objective.py",
+        "passes.py",
+    }
 
 
 def test_every_unit_test_has_a_source_twin():
@@ -59,7 +65,7 @@ def test_no_two_names_of_a_folder_differ_only_by_their_ending():
 
 
 def test_no_class_is_called_like_another():
-    """One name, one meaning; but every verb and task has its options, and every experiment its cells and its name in the paper."""
+    """One name, one meaning; but verbs and tasks have their options, experiments their cells and their names in the papers."""
     homes = defaultdict(list)
     for module in MODULES:
         if module.parts[0] == "experiments":

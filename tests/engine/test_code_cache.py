@@ -18,8 +18,7 @@ from numba.core.environment import Environment, lookup_environment
 from numba.core.registry import cpu_target
 
 import partwise
-from partwise.engine import code_cache
-from partwise.engine import numba_internals
+from partwise.engine import code_cache, numba_internals
 from partwise.engine.code_cache import CodeFiles, is_ours_alone, opened, sealed
 from partwise.engine.numba_internals import CompiledCode, external_symbols, linkable, object_code_only
 

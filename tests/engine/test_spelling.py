@@ -7,14 +7,14 @@ import typing
 
 import numpy as np
 import pytest
-from partwise.engine.compilation import interpret
 from typer.testing import CliRunner
 
 import partwise
 from every_record import EVERY_LOSS, with_other_values
 from partwise import SequenceLabeler
-from partwise.engine import spelling
 from partwise.cli.app import app
+from partwise.engine import spelling
+from partwise.engine.compilation import interpret
 from partwise.losses.records import LOSS_KINDS, LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed, get_loss
 from partwise.losses.records import SPELLING as LOSS_SPELLING
 from partwise.solvers import CCCP, SOLVERS, Solver, get_solver

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from partwise.features.rows import Binary, Sparse
-from partwise.features.rows import take_rows
+from partwise.features.rows import Binary, Sparse, take_rows
 from partwise.text.attributes import encode
 
 

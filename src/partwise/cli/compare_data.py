@@ -49,11 +49,12 @@ def from_file(path: str, test: str | None, first: int | None, seed: int, templat
             return classes(x[:first], y[:first], held_x, held_y, f"{path}, judged by {test}")
         train, held = divide(x.shape[0], first, seed)
         return classes(x[train], y[train], x[held], y[held], f"{path}, a fifth of it held out")
-    from partwise.tasks.tagging.training_data import Source
+    from partwise.tasks.tagging.files import Source
+    from partwise.tasks.tagging.model import default_templates
 
-    source = Source(None, "utf-8", None, label_column, None, None, None, 2000)
+    source = Source(label_column=label_column)
     data = source.read(path)
-    wanted = source.templates(templates, None, data)
+    wanted = default_templates(data.columns.n_columns - 1, data.labels) if templates == "auto" else templates
     if test is not None:
         train, held_out = data.columns, source.read(test, like=data).columns
         about = f"{path}, judged by {test}"

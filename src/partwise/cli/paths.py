@@ -16,12 +16,12 @@ def check_paths(inputs: Named, outputs: Named) -> None:
 
     Two names are one file if device and inode say so: links are seen through.
     """
-    read = {name: Path(path) for name, path in inputs.items() if is_file(path)}
+    read = {name: Path(path) for name, path in inputs.items() if path is not None and is_file(path)}
     written: dict[str, Path] = {}
     for name, given in outputs.items():
-        if not is_file(given):
+        if given is None or not is_file(given):
             continue
-        path = Path(given)  # type: ignore[arg-type]
+        path = Path(given)
         check_writable(path)
         for other, source in read.items():
             if is_same(path, source):

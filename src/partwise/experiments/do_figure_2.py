@@ -105,8 +105,8 @@ def make_problem(data: Path, name: str, examples: int) -> Any:
     """Training data with shuffled labels, packed."""
     from scipy.sparse import csr_matrix
 
-    from partwise.datasets.planted import plant_errors
     from partwise.datasets.loaders import load_ocr
+    from partwise.datasets.planted import plant_errors
     from partwise.structures import chain_problem, multiclass_problem
 
     if name == "satimage":

@@ -145,8 +145,9 @@ def watch_parent() -> None:
     parent = multiprocessing.parent_process()
 
     def wait_for_end():
-        parent.join()
-        os._exit(1)
+        if parent is not None:
+            parent.join()
+            os._exit(1)
 
     if parent is not None:
         threading.Thread(target=wait_for_end, daemon=True).start()

@@ -1,6 +1,6 @@
 """Active sets: the outputs that carry dual mass, for every example, in a handful of flat arrays.
 
-Dual solvers of max-margin losses, L_i(w) = max_y [o_i(y) - w . v_i(y)] (`losses.linear_pieces`; v_i(y) = F(x_i, t_i) - F(x_i, y) for the
+Dual solvers of max-margin losses, L_i(w) = max_y [o_i(y) - w . v_i(y)] (`linear_pieces`; v_i(y) = F(x_i, t_i) - F(x_i, y) for the
 hinge), write the weights as
 
     w = sum_i sum_{y in S_i} lambda_i(y) v_i(y),

@@ -2,7 +2,7 @@
 
 Problem: ``min_w 1/2 ||w||^2 + sum_i C_i xi_i  subject to  w . v_i(y) >= o_i(y) - xi_i  for all i and y`` (that of
 t_i is xi_i >= o_i(t_i), zero where the target is the truth), for max-margin losses, whose pieces o_i(y) - w . v_i(y) are those of
-`losses.linear_pieces`. Of these constraints, exponentially many, only those in working sets S_i are looked at: Algorithm 1 of Acharya
+`linear_pieces`. Of these constraints, exponentially many, only those in working sets S_i are looked at: Algorithm 1 of Acharya
 (2011), whose C/n is our C.
 
     S_i = {t_i} for all i

@@ -1,7 +1,7 @@
 """1-slack cutting planes: one slack variable for all examples together, and a cache of outputs (Joachims, Finley, Yu 2009).
 
 Problem: ``min_w 1/2 ||w||^2 + xi  subject to  sum_i C_i [o_i(y_i) - w . v_i(y_i)] <= xi  for all choices y_1 .. y_N``, for
-max-margin losses, whose pieces o_i(y) - w . v_i(y) are those of `losses.linear_pieces`. The optimal xi is R(w) = sum_i C_i L_i(w), so
+max-margin losses, whose pieces o_i(y) - w . v_i(y) are those of `linear_pieces`. The optimal xi is R(w) = sum_i C_i L_i(w), so
 the problem is that of `bundle`, and a joint constraint is a cut of R, made of one piece of every example:
 
     c(w) = sum_i C_i o_i(y_i) - w . sum_i C_i v_i(y_i)

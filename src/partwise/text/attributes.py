@@ -162,7 +162,7 @@ def _encode_dicts(tokens, numbers, grow, dtype, place):
         names = [f"{name}:{item}" if isinstance(item, str) else name for token in tokens for name, item in token.items()]
         value = np.array([1.0 if isinstance(item, str) else item for item in values], dtype)
     else:
-        names, value = chain.from_iterable(tokens), np.fromiter(values, dtype, len(values))
+        names, value = list(chain.from_iterable(tokens)), np.fromiter(values, dtype, len(values))
     counts = np.fromiter(map(len, tokens), np.int64, len(tokens))
     columns = map(numbers.__getitem__, names) if grow else map(numbers.get, names, repeat(-1))
     return counts, np.fromiter(columns, np.int32, len(values)), value

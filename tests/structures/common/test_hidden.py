@@ -284,7 +284,7 @@ def small():
     rng = np.random.default_rng(3)
     X = [rng.normal(size=(n, 2)) for n in (3, 1, 0, 2)]
     with interpret():
-        labeler = SequenceLabeler("crf", solver="dca", hidden=2, max_epochs=1, random_state=0, constraints=[("a", "c")])
+        labeler = SequenceLabeler("crf", C=1.0, solver="dca", hidden=2, max_epochs=1, constraints=[("a", "c")], dtype="float64")
         labeler.fit(X, [["a", "b", None], ["c"], [], [{"a", "b"}, "b"]])
     labeler.weights_[:] = rng.normal(size=labeler.weights_.size)
     return labeler, X

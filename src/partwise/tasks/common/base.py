@@ -15,9 +15,9 @@ import sys
 import textwrap
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Structured:
     sklearn_mixins: ClassVar[tuple[str, ...]] = ()  #: of scikit-learn's, besides `BaseEstimator`
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
-    training_: ClassVar[dict[str, Any] | None] = None  #: notes about the training, for people
+    training_: dict[str, Any] | None = field(init=False, default=None)  #: notes about the training, for people
 
     #: parameter: (what is fine, in words)
     _checks: ClassVar[dict[str, Check]] = {
@@ -131,6 +131,11 @@ class Structured:
         "verbose": (lambda value: is_bool(value) or is_count(0)(value), "a bool or an int in the range [0, inf)"),
         "callbacks": (is_callbacks, "a callable, a list of callables or None"),
     }
+
+    if TYPE_CHECKING:
+
+        def __sklearn_tags__(self) -> Any:
+            """What scikit-learn's face adds (`partwise.tasks.common.sklearn_face`)."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         """Fill in what the docstring leaves to this class."""

@@ -47,7 +47,7 @@ class Command:
     predict_options: ClassVar[type[Predict]] = Predict
     evaluate_options: ClassVar[type[Evaluate]] = Evaluate
     inspect_options: ClassVar[type[Inspect]] = Inspect
-    suspects_options: ClassVar[type[Suspects]] | None = None  #: None: it cannot
+    suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
 
     # -- training -----------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 What every ``train`` has is `Learning` and `Run`; a task adds a dataclass of its own. A field that is called like a parameter of
 the estimator is that parameter, and has its default where it is not given; others say how to read files. Of the verbs that work
-with a model, ``predict``, ``evaluate``, ``inspect`` and ``suspects`` have the options of all tasks together, and refuse those that the
-task of the model does not have.
+with a model, ``predict``, ``evaluate``, ``inspect`` and ``suspects`` have the options of all tasks together, and refuse those
+that the task of the model does not have.
 """
 
 from __future__ import annotations

@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.version import __version__
 from partwise.features.given_labels import LONGEST
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
+from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
 from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.tasks.common.registry import BY_ESTIMATOR

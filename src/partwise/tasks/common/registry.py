@@ -57,7 +57,9 @@ TASKS = (
         "parses into constituents",
         "Learn to parse into constituents, from bracketed trees.",
     ),
-    RegisteredTask("graph", "graphs", "GraphLabeler", "labels graphs", "Learn to label the nodes of graphs, or the pixels of pictures."),
+    RegisteredTask(
+        "graph", "graphs", "GraphLabeler", "labels graphs", "Learn to label the nodes of graphs, or the pixels of pictures."
+    ),
 )
 
 BY_VERB = {task.verb: task for task in TASKS}

@@ -164,7 +164,8 @@ class Ranker(Structured):
         seed = self._seed()
         held = None
         if validation is not None:
-            held = read_documents(*(validation if isinstance(validation, tuple) else (validation,)), dtype=self._dtype)
+            X_held, y_held, of_query = (*(validation if isinstance(validation, tuple) else (validation,)), None, None)[:3]
+            held = read_documents(X_held, y_held, of_query, dtype=self._dtype)
             if held.X.shape[1] != given.X.shape[1]:
                 raise ValueError(f"X has {given.X.shape[1]} features, but the validation set {held.X.shape[1]}.")
             self._check_names(held, given.names)
@@ -312,7 +313,7 @@ class Ranker(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"n_features": self.n_features_in_, "training": self.training_, "several_queries": self.several_queries_}
+        header: dict[str, Any] = {"n_features": self.n_features_in_, "training": self.training_, "several_queries": self.several_queries_}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = list(self.feature_names_in_)
         return header, {"weights": self.weights_}

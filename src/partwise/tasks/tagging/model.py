@@ -22,7 +22,7 @@ from partwise.text.template_encoder import TemplateEncoder
 
 MOST_HISTORIES = 10_000_000  # of `order` labels each; an oracle keeps a few numbers for every one of them, per token
 LARGE = 1e9  # bytes of weights that are worth a word
-ENCODERS = {ATTRIBUTES: AttributeEncoder, MATRIX: MatrixEncoder, COLUMNS: TemplateEncoder}
+ENCODERS: dict[str, Any] = {ATTRIBUTES: AttributeEncoder, MATRIX: MatrixEncoder, COLUMNS: TemplateEncoder}
 
 Encoder = AttributeEncoder | MatrixEncoder | TemplateEncoder
 
