@@ -25,7 +25,7 @@ def data():
 
 
 def model(**parameters):
-    return Classifier(**{"solver": "dca", "random_state": 0, "max_epochs": 10, **parameters})
+    return Classifier(**{"C": 1.0, "solver": "dca", "random_state": 0, "max_epochs": 10, **parameters})
 
 
 def test_is_what_solve_finds(data):
@@ -245,3 +245,65 @@ def test_not_fitted(data):
     with pytest.raises(NotFittedError):
         model().save("never.partwise")
     assert not hasattr(model(), "coef_")
+
+
+def test_scaled_features(data, tmp_path):
+    """As if features had been standardised before; the model remembers how."""
+    X, y = data
+    X = X * [1.0, 100.0, 0.01, 1.0] + [0.0, 5.0, 1.0, 0.0]
+    scaled = model(scale=True).fit(X, y)
+    by_hand = model().fit(StandardScaler().fit_transform(X), y)
+    np.testing.assert_allclose(scaled.weights_, by_hand.weights_, atol=1e-10)
+    np.testing.assert_allclose(
+        scaled.decision_function(X), by_hand.decision_function(StandardScaler().fit_transform(X)), atol=1e-9
+    )
+    scaled.save(tmp_path / "model")
+    np.testing.assert_array_equal(Classifier.load(tmp_path / "model").decision_function(X), scaled.decision_function(X))
+    assert scaled.suspicion(X, y, cv=2).shape == (120,) and model(scale=True).suspicion(X, y, cv=2).shape == (120,)
+    sparse = model(scale=True).fit(scipy.sparse.csr_array(X), y)
+    np.testing.assert_allclose(sparse.decision_function(X), sparse.decision_function(scipy.sparse.csr_array(X)), atol=1e-9)
+    assert sparse.centre_ is None and sparse.scale_ == pytest.approx(X.std(axis=0))
+    np.testing.assert_allclose(scaled.decision_function(scipy.sparse.csr_array(X)), scaled.decision_function(X), atol=1e-9)
+    twice = model(scale=True).fit(np.vstack([X, X[:40]]), np.concatenate([y, y[:40]]))
+    weighted = model(scale=True).fit(X, y, sample_weight=np.where(np.arange(120) < 40, 2.0, 1.0))
+    np.testing.assert_allclose(weighted.scale_, twice.scale_)
+    np.testing.assert_allclose(weighted.centre_, twice.centre_)
+    stream = model(scale=True).partial_fit(X, y)
+    first = stream.scale_.copy()
+    np.testing.assert_array_equal(stream.partial_fit(2 * X, y).scale_, first)
+    assert model().fit(X, y).scale_ is None and scaled.set_params(scale=False).fit(X, y).scale_ is None
+
+
+def test_a_constant_feature_is_not_divided_by_nothing(data):
+    X, y = data
+    fitted = model(scale=True).fit(np.hstack([X, np.full((120, 1), 7.0)]), y)
+    assert fitted.scale_[4] == 1.0 and np.isfinite(fitted.decision_function(np.hstack([X, np.full((120, 1), 9.0)]))).all()
+
+
+def test_names_of_features_are_checked(data):
+    class Frame:
+        def __init__(self, columns):
+            self.columns = columns
+
+        def __array__(self, dtype=None, copy=None):
+            return np.asarray(data[0], dtype)
+
+    fitted = model().fit(Frame(list("abcd")), data[1])
+    assert fitted.feature_names_in_.tolist() == list("abcd")
+    with pytest.raises(ValueError, match="The feature names should match those that were passed during fit"):
+        fitted.predict(Frame(list("abce")))
+    with pytest.warns(UserWarning, match="X does not have valid feature names, but Classifier was fitted with feature names"):
+        fitted.predict(data[0])
+    assert not hasattr(fitted.fit(*data), "feature_names_in_")
+
+
+def test_without_scikit_learn_it_is_the_same(data):
+    """The core has no face, and answers alike."""
+    from partwise.tasks.classification.estimator import Classifier as Core
+
+    X, y = data
+    core, faced = (kind(loss="crf", solver="dca", max_epochs=3).fit(X, y) for kind in (Core, Classifier))
+    np.testing.assert_array_equal(core.predict_proba(X), faced.predict_proba(X))
+    assert core.score(X, y) == faced.score(X, y) and not hasattr(core, "get_params")
+    assert not hasattr(Core(loss="hinge"), "predict_proba") and hasattr(Core, "predict_proba")
+    assert faced.score(X, [None if k % 2 else label for k, label in enumerate(y)]) == pytest.approx(faced.score(X[::2], y[::2]))

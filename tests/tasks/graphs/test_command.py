@@ -74,7 +74,10 @@ def test_predict(folder):
     assert text.count("\n\n") == 4 and text.splitlines()[0].split("\t") == [str(label) for label in labels[0][0]]
     picture = said("predict", folder / "picture.model", folder / "pictures.npz", "--format", "svg")
     assert picture.startswith("<svg") and picture.count("<svg") == 5 and "<rect" in picture
-    assert "is for models that label sequences" in run("predict", folder / "model", folder / "test.jsonl", "--kbest", 2).output
+    assert (
+        "--kbest is for a model that labels sequences"
+        in run("predict", folder / "model", folder / "test.jsonl", "--kbest", 2).output
+    )
 
 
 def test_inspect(folder, tmp_path):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from partwise.tasks.common.suspects import Judged, Suspect, learn_and_doubt, no_doubts, unfitted
+from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.common.suspects import Judged, Listed, Listing, Suspect, found_among, learn_and_doubt, no_doubts, unfitted
+
+TITLES = ("example", "line", "margin", "given", "believed")
 
 
 class ClassSuspects:
@@ -66,3 +70,34 @@ class ClassSuspects:
         given = [y.distinct[k] for k in y.codes.tolist()] if hasattr(y, "distinct") else y.tolist()
         states = found.believed if me.hidden == 1 else found.believed // me.hidden
         return Judged(found, given, classes[states].tolist())
+
+
+def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listing:
+    """What ``partwise suspects`` lists of a file (`Examples` of the command): rows whose class the model refuses to believe.
+
+    `truth`: the same file with correct classes, if there is one.
+    """
+    labels, known = data.truth(model), set(model.classes_.tolist())
+    for i, label in enumerate(labels):
+        if label not in known:
+            raise Refusal(f"{data.table.place(i)}: the model knows no class {label!r}.")
+    judged = model.judge(data.X, labels, cv=folds or None)
+    margins, rows = judged.found.margins, []
+    for i in judged.ranked(None, None):
+        line = int(data.table.lines[i])
+        suspect = Suspect(i, judged.given[i], judged.believed[i], float(margins[i]))
+        rows.append(Listed((i, line, suspect.margin, suspect.given, suspect.believed), partial(told, suspect, line)))
+    found = None
+    if truth is not None:
+        right = truth.truth(model)
+        if len(right) != len(labels):
+            raise Refusal(f"--truth {truth.table.name}: it must have the rows of {data.table.name}, with other classes only.")
+        wrong = np.array([a != b for a, b in zip(labels, right, strict=True)])
+        found = found_among(wrong, judged.found.refused, margins)
+    about = {"loss": str(getattr(model.loss, "name", model.loss)), "folds": folds or 0, "examples": len(labels)}
+    return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found)
+
+
+def told(suspect: Suspect, line: int) -> dict[str, Any]:
+    """A suspect, for machines."""
+    return {**suspect.as_dict(), "line": line}
