@@ -71,7 +71,7 @@ class SequenceSuspects:
             me._check_size(problem, me.weights_)
         found = learn_and_doubt(me, problem, threshold, cv)
         believed = States(len(classes), me.hidden).labels(found.believed)
-        return Judged(found, Coded(given.codes, given.distinct), Coded(believed, classes.tolist()))
+        return Judged(found, LazyLabels(given.codes, given.distinct), LazyLabels(believed, classes.tolist()))
 
 
 def suspect_sequence(judged: Judged, i: int) -> Suspect:
@@ -85,7 +85,7 @@ def suspect_sequence(judged: Judged, i: int) -> Suspect:
     return Suspect(i, list(judged.given[first:last]), list(judged.believed[first:last]), float(found.margins[i]), tokens)
 
 
-class Coded(Sequence[Any]):
+class LazyLabels(Sequence[Any]):
     """Labels end to end, made when they are asked for: a record needs few of them."""
 
     def __init__(self, codes: np.ndarray, names: list[Any]):
