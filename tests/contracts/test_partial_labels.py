@@ -15,7 +15,7 @@ from partwise import kernels
 from partwise.engine.compilation import compiled_loop, interpret, sources
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import completions, losses_at, mean_cost, objective
-from partwise.solvers import CCCP, SOLVERS, choose, get_solver, make_task, solve
+from partwise.solvers import CCCP, SOLVERS, for_optimum, get_solver, make_task, solve
 from partwise.solvers.base import run
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.sgd import SGD
@@ -313,9 +313,9 @@ def test_dual_solvers_train_inside_cccp(name):
 
 def test_auto_takes_what_needs_no_dual():
     problem, truth = noisy_sets(6)
-    assert choose(problem, LOSSES["crf"]).name == "lbfgs" and choose(problem, LOSSES["hinge"]).name == "dca"
-    assert choose(problem, LOSSES["perceptron"]).name == "perceptron"
-    assert choose(truth, LOSSES["hinge"]).name == "sdm"
+    assert for_optimum(problem, LOSSES["crf"]).name == "lbfgs" and for_optimum(problem, LOSSES["hinge"]).name == "dca"
+    assert for_optimum(problem, LOSSES["perceptron"]).name == "perceptron"
+    assert for_optimum(truth, LOSSES["hinge"]).name == "sdm"
 
 
 def test_the_ball_of_pegasos_holds_a_minimum_that_is_not_convex():

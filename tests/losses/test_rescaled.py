@@ -11,7 +11,7 @@ from partwise import Classifier, SequenceLabeler, kernels, load
 from partwise.engine.compilation import compiled_loop, interpret
 from partwise.losses.records import Rescaled, RescaledRamp, get_loss
 from partwise.objective import losses_at, objective
-from partwise.solvers import CCCP, choose, make_task, solve
+from partwise.solvers import CCCP, for_optimum, make_task, solve
 from partwise.solvers.dca import DCA
 from partwise.solvers.pegasos import Pegasos
 from partwise.structures import chain_problem, multiclass_problem
@@ -297,8 +297,8 @@ def test_other_solvers_refuse_and_name_who_can(name):
 def test_auto_finds_a_solver():
     for loss in (Rescaled(1), RescaledRamp(0.5)):
         assert solve(SMALL, loss, C=0.3).primal > 0
-        assert choose(SMALL, loss).name == "sdm" and choose(SMALL, loss).accepts(Rescaled(1))
-    assert choose(next(draws("multiclass", 1, partial=True))[0], Rescaled(1)).name == "sgd"
+        assert for_optimum(SMALL, loss).name == "sdm" and for_optimum(SMALL, loss).accepts(Rescaled(1))
+    assert for_optimum(next(draws("multiclass", 1, partial=True))[0], Rescaled(1)).name == "sgd"
 
 
 def test_what_cannot_be_rescaled_is_refused(monkeypatch):

@@ -14,7 +14,7 @@ from partwise import Classifier, SequenceLabeler, kernels
 from partwise.cli.app import app
 from partwise.losses.records import LOSSES, Summed, get_loss
 from partwise.objective import losses_at
-from partwise.solvers import SOLVERS, choose, get_solver, make_task, solve
+from partwise.solvers import SOLVERS, for_optimum, get_solver, make_task, solve
 from partwise.solvers.active import output_of, reserve, weights_of
 from partwise.solvers.found import admit_pass, found_risk, longest_output, make_visit, two_accumulators
 from partwise.solvers.lse_cutting_plane import LSECuttingPlane
@@ -149,7 +149,7 @@ def test_the_loss_knows_itself():
 
 def test_auto_takes_sdcd_and_others_say_what_is_missing():
     chain, classes = CHAINS["plain"], CLASS_PROBLEMS["plain"]
-    assert choose(chain, get_loss("summed")).name == choose(classes, get_loss("summed")).name == "sdcd"
+    assert for_optimum(chain, get_loss("summed")).name == for_optimum(classes, get_loss("summed")).name == "sdcd"
     assert isinstance(get_solver("auto", chain, Summed(3)), SDCD)
     for name in ("sgd", "bmrm", "nrbm"):
         with pytest.raises(

@@ -318,3 +318,13 @@ def entries_of(ptr: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarr
     np.cumsum(counts, out=starts[1:])
     # entry k of the result is as far into its row as k is from the row's new start
     return starts, np.arange(starts[-1]) + np.repeat(ptr[:-1][which] - starts[:-1], counts)
+
+
+def spread_of(rows: Any) -> float:
+    """The mean squared distance of the rows from their mean, sum_j Var(x_j): what decides which C suits numbers of any scale."""
+    n = max(n_rows(rows), 1)
+    if isinstance(rows, Dense):
+        return float(np.asarray(rows.matrix, np.float64).var(axis=0).sum())
+    values = np.ones(len(rows.index)) if isinstance(rows, Binary) else rows.value.astype(np.float64)
+    means = np.bincount(rows.index, values, rows.n_features) / n
+    return float(values @ values / n - means @ means)

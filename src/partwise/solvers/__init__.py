@@ -90,7 +90,7 @@ def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = No
     if isinstance(solver, Solver):
         return for_differences(solver, problem, loss)
     if isinstance(solver, str) and solver == "auto" and loss is not None:
-        return for_differences(choose(problem, loss, l1_ratio), problem, loss)
+        return for_differences(for_optimum(problem, loss, l1_ratio), problem, loss)
     return for_differences(SPELLING.read(solver), problem, loss)
 
 
@@ -113,8 +113,10 @@ def can_minimise(loss: Loss, l1_ratio: float = 0.0) -> list[str]:
     return [name for name, s in takes.items() if s.sparse or not l1_ratio]
 
 
-def choose(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
-    """What "auto" means: a method with a certificate while the problem is small enough to run it to the end, else DCA.
+def for_optimum(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
+    """What "auto" means to `solve`: a method with a certificate while the problem is small enough to run it to the end, else DCA.
+
+    `solve` is asked for an optimum, estimators for a good model: what those take is in `partwise.solvers.defaults`.
 
     =================  ==============================  =================================
     loss               up to `LARGE` parts             more

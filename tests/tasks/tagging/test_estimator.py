@@ -259,6 +259,8 @@ def test_a_stream_gives_the_same_model_however_it_is_cut(tmp_path, options):
 def test_streams_that_cannot_be():
     with pytest.raises(ValueError, match="Solver 'sdm' cannot train on a stream. Solvers that can: 'dca', 'mira', 'perceptron'"):
         tagger(solver="sdm").fit_stream([COLUMNS])
+    with pytest.raises(ValueError, match="loss 'soft_ramp' cannot be learnt from a stream, by none of .*'perceptron'. Use fit."):
+        tagger(loss="soft_ramp", solver="auto").fit_stream([COLUMNS])
     with pytest.raises(TypeError, match="a generator is spent after a pass"):
         tagger().fit_stream(iter([COLUMNS]))
     with pytest.raises(ValueError, match="the stream is empty"):

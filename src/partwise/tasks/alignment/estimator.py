@@ -19,6 +19,7 @@ import numpy as np
 from partwise import passes
 from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
+from partwise.solvers.defaults import KINDS, LOG, Defaults
 from partwise.structures.alignment.accuracy import most_expected
 from partwise.structures.alignment.pair_tables import (
     AMINO_ACIDS,
@@ -105,8 +106,6 @@ class Aligner(Structured):
     """
 
     loss: Any = "crf"
-    C: float | None = 0.01
-    solver: Any = "dca"
     _: KW_ONLY
     mode: str = "global"
     templates: Any = None
@@ -124,6 +123,9 @@ class Aligner(Structured):
     weights_: np.ndarray = field(init=False)
     templates_: list[str] = field(init=False)
     properties_: dict[str, dict[str, Any]] = field(init=False)
+
+    #: few weights are shared by hundreds of places, and DCA learns wrong alignments by heart (docs/defaults.md)
+    defaults = Defaults(C={kind: 0.01 for kind in KINDS}, solver={LOG: "pegasos"})
 
     _checks = {
         **Structured._checks,

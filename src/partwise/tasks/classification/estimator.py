@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.solvers.defaults import LOG, Defaults
 from partwise.tasks.classification.data import is_partial, read_classes
 from partwise.tasks.classification.model import ClassModel
 from partwise.tasks.classification.suspects import ClassSuspects
@@ -102,6 +103,9 @@ class Classifier(ClassSuspects, ClassModel):
     scale: bool = False
 
     sklearn_mixins = ("ClassifierMixin",)
+    #: DCA loses up to ten points with wrong labels (docs/defaults.md)
+    defaults = Defaults(solver={LOG: "pegasos"})
+
     _checks = {
         **Structured._checks,
         "hidden": (is_count(1), "an int in the range [1, inf)"),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import GivenLabels
-from partwise.features.rows import is_sparse
+from partwise.features.rows import is_sparse, spread_of
 from partwise.structures import MulticlassProblem, multiclass_problem
 from partwise.structures.common.hidden import States
 from partwise.tasks.classification.data import (
@@ -90,6 +90,9 @@ class ClassModel(HiddenStates, Structured):
             return X
         X = X.toarray() if is_sparse(X) else X
         return ((X - (0.0 if self.centre_ is None else self.centre_)) / self.scale_).astype(X.dtype)
+
+    def _spread(self, problem: MulticlassProblem) -> float:
+        return spread_of(problem.rows)
 
     # -- packing ------------------------------------------------------------------------------------------------------
 

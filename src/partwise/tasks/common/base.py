@@ -39,7 +39,7 @@ from partwise.solvers import (
 )
 from partwise.solvers.base import Task, run, size_of
 from partwise.solvers.checkpoint import Checkpoint
-from partwise.solvers.defaults import choose
+from partwise.solvers.defaults import Choice, Defaults, choose
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 from partwise.tasks.common.checks import Check, is_bool, is_callbacks, is_count, is_dtype, is_real, is_share, optional
@@ -111,6 +111,7 @@ class Structured:
     verbose: Any = 0
 
     cost: ClassVar[Any] = None  #: of mistakes; an estimator whose users may say has a parameter of that name
+    defaults: ClassVar[Defaults] = Defaults()  #: where the task differs from the rule for what users leave open
     sklearn_mixins: ClassVar[tuple[str, ...]] = ()  #: of scikit-learn's, besides `BaseEstimator`
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
@@ -230,16 +231,37 @@ class Structured:
         self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
-        chosen = choose(loss, problem, self.l1_ratio, self.C, self.solver, self.max_epochs)
+        chosen, solver = self._choose(loss, problem)
         task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
         if start is not None:
             self._check_size(problem, start)
-        self._check_average(chosen.solver)
-        solver = with_average(chosen.solver, self.average)
+        self._check_average(solver)
+        solver = with_average(solver, self.average)
         self.C_ = chosen.C
         self._say(f"solver {SPELLING.spell(solver)!r}, loss {loss.name!r}, {task.n} examples")
         start = self._start(task, solver) if start is None else start
-        self._run(solver, task, loss, validation, start, checkpoint, chosen.max_epochs)
+        self._run(solver, task, loss, validation, start, checkpoint, chosen.epochs)
+
+    def _choose(self, loss: Loss, problem: Any, solver: Any = None, streamed: bool = False) -> tuple[Choice, Solver]:
+        """What users leave open, filled in by the one rule for all tasks (`partwise.solvers.defaults`), and the solver."""
+        given = self.solver if solver is None else solver
+        is_open = isinstance(given, str) and given == "auto"
+        choice = choose(
+            loss,
+            self.l1_ratio,
+            task=self.defaults,
+            solver=given if is_open else get_solver(given).name,
+            C=self.C,
+            epochs=self.max_epochs,
+            spread=self._spread(problem),
+            examples=kernels.n_examples(problem),
+            streamed=streamed,
+        )
+        return choice, get_solver(choice.solver if is_open else given, problem, loss, self.l1_ratio)
+
+    def _spread(self, problem: Any) -> float | None:
+        """The mean squared distance of the features from their mean, where they are numbers of any scale; None elsewhere."""
+        return None
 
     def _start(self, task: Task, solver: Solver) -> np.ndarray | None:
         """Weights to begin at; None: zero."""
@@ -284,7 +306,8 @@ class Structured:
         stream = getattr(self, "_stream", None)
         if stream is None:
             self._stream_seed = self._seed()
-        self.C_ = choose(loss, problem, C=self.C).C
+        if stream is None or not hasattr(self, "C_"):
+            self.C_ = self._choose(loss, problem, solver)[0].C
         task = make_task(problem, loss, self.C_, sample_weight, self._stream_seed, False, self._dtype, self.n_jobs)
         check(solver, problem, loss)
         start = getattr(self, "weights_", None)

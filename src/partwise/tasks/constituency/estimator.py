@@ -20,6 +20,7 @@ from partwise.features.arc_rows import compile_arc_templates
 from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
+from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.constituency.kernels import (
     BEST_BYTES,
     SUMS_BYTES,
@@ -86,7 +87,6 @@ class ConstituencyParser(Structured):
     (S (NP (PRP they)) (VP (VBD saw) (NP (DT the) (NN man))) (. .))
     """
 
-    C: float | None = 0.1
     _: KW_ONLY
     tags: str = "given"
     markov: int | None = 0
@@ -99,6 +99,9 @@ class ConstituencyParser(Structured):
     weights_: np.ndarray = field(init=False)
     grammar_: TreeGrammar = field(init=False)
     unparsed_: np.ndarray = field(init=False)
+
+    #: there are more features to an arc, or to a span, than to a token (docs/defaults.md)
+    defaults = Defaults(C={MARGIN: 0.03})
 
     _checks = {
         **Structured._checks,

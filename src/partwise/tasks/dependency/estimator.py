@@ -26,7 +26,7 @@ from partwise.features.rows import take_rows
 from partwise.losses.records import Loss, get_loss
 from partwise.objective import best_outputs
 from partwise.solvers import solve
-from partwise.solvers.defaults import choose
+from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.dependency.kernels import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.problem import NOT_PROVEN
@@ -112,6 +112,9 @@ class DependencyParser(Structured):
     proven_: float = field(init=False)  #: share of the trees last predicted that are known to be the best
     columns_: tuple[str, ...] = field(init=False)
     tags_: tuple[str, ...] = field(init=False)  #: of the training data: for those who look into the model
+
+    #: there are more features to an arc, or to a span, than to a token (docs/defaults.md)
+    defaults = Defaults(C={MARGIN: 0.03})
 
     _checks = {
         **Structured._checks,
@@ -220,14 +223,14 @@ class DependencyParser(Structured):
         rows = rows_of_trees(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
         loss = loss if loss.is_convex and loss.uses_cost else get_loss("hinge")
-        chosen = choose(loss, problem, C=self.C, solver="dca", max_epochs=self.max_epochs)
+        chosen, solver = self._choose(loss, problem, "dca")
         result = solve(
             problem,
             loss,
-            chosen.solver,
+            solver,
             chosen.C,
             sample_weight=np.repeat(weight, given.lengths)[known],
-            max_epochs=chosen.max_epochs,
+            max_epochs=chosen.epochs,
             tol=0.0,
             seed=seed,
             dtype=self._dtype,

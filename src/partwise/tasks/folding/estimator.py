@@ -92,11 +92,8 @@ class RnaFolder(Structured):
     """
 
     loss: Any = "crf"
-    C: float | None = 0.1
-    solver: Any = "dca"
     _: KW_ONLY
-    max_epochs: int | None = 5
-    patience: int = 3
+    patience: int | None = 3
     trade_off: float = 0.5
     relative_cost: bool = False
     decode: str = "auto"

@@ -16,6 +16,7 @@ import numpy as np
 from partwise import passes
 from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
+from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
 from partwise.tasks.common.label_arrays import check_k, example_weights
@@ -107,10 +108,7 @@ class GraphLabeler(GraphModel):
     True
     """
 
-    C: float | None = 0.1
-    solver: Any = "dca"
     _: KW_ONLY
-    max_epochs: int | None = 20
     pairwise: str = "full"
     inference: str = "auto"
     search: dict[str, Any] | None = None
@@ -120,6 +118,9 @@ class GraphLabeler(GraphModel):
     class_weight: Any = None
     unknown: Any = None
     fit_intercept: bool = True
+
+    #: pictures are few and large, and Pegasos, whose first steps are wild, is slower to settle (docs/defaults.md)
+    defaults = Defaults(solver={MARGIN: "dca"}, epochs={"dca": 20})
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -14,6 +14,7 @@ import numpy as np
 
 from partwise import passes
 from partwise.losses.records import Loss, get_loss
+from partwise.solvers.defaults import LOG, MARGIN, Defaults
 from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_count, one_of
@@ -68,8 +69,8 @@ class Ranker(Structured):
 
     Notes
     -----
-    Queries are few, so that it goes near to the optimum: ``C=0.1``, ``max_epochs=200``, ``tol=0.01``, ``patience=3`` unless said
-    otherwise. Early stopping holds out whole queries and judges by NDCG@k. `dtype` is that of features and weights.
+    Pairs make one convex problem of few weights: by default it is solved to a gap of ``tol=0.01``. Early stopping holds out whole
+    queries and judges by NDCG@k. `dtype` is that of features and weights.
 
     Examples
     --------
@@ -82,21 +83,22 @@ class Ranker(Structured):
     """
 
     loss: Any = "auto"
-    C: float | None = 0.1
     _: KW_ONLY
     objective: str = "ndcg"
     k: int = 10
     positions: Any = "log"
     ties: str = "any"
     pair_weight: str = "query"
-    max_epochs: int | None = 200
     tol: float = 1e-2
-    patience: int = 3
+    patience: int | None = 3
 
     weights_: np.ndarray = field(init=False)
     n_features_in_: int = field(init=False)
     n_queries_: int = field(init=False)
     several_queries_: bool = field(init=False)
+
+    #: pairs make one convex problem of few weights, and its optimum is soon found
+    defaults = Defaults(solver={MARGIN: "sdm", LOG: "lbfgs"}, epochs={"sdm": 200})
 
     _checks = {
         **Structured._checks,
@@ -313,7 +315,8 @@ class Ranker(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header: dict[str, Any] = {"n_features": self.n_features_in_, "training": self.training_, "several_queries": self.several_queries_}
+        header: dict[str, Any] = {"n_features": self.n_features_in_, "training": self.training_}
+        header["several_queries"] = self.several_queries_
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = list(self.feature_names_in_)
         return header, {"weights": self.weights_}

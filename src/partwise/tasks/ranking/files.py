@@ -22,11 +22,12 @@ import numpy as np
 
 from partwise.features.rows import is_sparse
 from partwise.files.corpora import data_folder
+from partwise.files.svmlight import SvmlightRows, read_svmlight
 from partwise.files.text_source import open_bytes, read_bytes, to_utf8
 from partwise.tasks.ranking.scores import members_of
 
 SUBSETS = 5  #: of OHSUMED's queries
-LAST = 2**31 - 1  # features are numbered by 32 bits
+EXPECTED = "a relevance, qid:Q, and features as number:value"
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,66 +135,35 @@ def read_letor(source: Any, normalize: bool = True, n_features: int | None = Non
     """
     with open_bytes(source) as (stream, name):
         data = to_utf8(read_bytes(stream, -1, name), encoding, name)
-    labels, qid, notes, numbers = [], [], [], []
-    counts, index, value = [], [], []
-    for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
-        text, _, note = line.partition("#")
-        words = text.split()
-        if not words:
-            continue
-        place = f"{name}, line {number}"
-        try:
-            label, first, *cells = words
-        except ValueError:
-            label, first, cells = words[0], "", []
-        if not first.startswith("qid:") or first == "qid:":
-            raise ValueError(f"{place}: expected 'qid:' and a query after the relevance, got {first or 'nothing'!r}.")
-        try:
-            pairs = [cell.split(":", 1) for cell in cells]
-            own, values = [int(pair[0]) for pair in pairs], [float(pair[1]) for pair in pairs]
-            labels.append(float(label))
-        except (ValueError, IndexError):
-            raise ValueError(f"{place}: expected a relevance, qid:Q, and features as number:value.") from None
-        check_document(labels[-1], own, values, n_features, place)
-        qid.append(first[4:])
-        notes.append(note.strip())
-        numbers.append(number)
-        counts.append(len(own))
-        index += own
-        value += values
-    if not labels:
+    rows = read_svmlight(data.decode("utf-8", "replace"), name, EXPECTED)
+    if not rows.labels:
         raise ValueError(f"{name}: there are no documents in it; expected lines such as '2 qid:1 1:0.5 2:3'.")
-    width = n_features if n_features is not None else max(index, default=0)
-    X = matrix(np.array(counts), np.array(index, np.int64) - 1, np.array(value), width)
-    found = RankingSet(X, np.array(labels), np.array(qid), notes, np.array(numbers), name)
+    relevance = check_documents(rows, n_features, name)
+    width = n_features if n_features is not None else int(rows.index.max(initial=0))
+    found = RankingSet(rows.matrix(1, width), relevance, np.array(rows.queries), rows.notes, rows.lines, name)
     return found.normalized() if normalize else found
 
 
-def check_document(label: float, index: list[int], values: list[float], n_features: int | None, place: str) -> None:
-    """Raise unless a line can be used."""
-    if not (np.isfinite(label) and label >= 0):
-        raise ValueError(f"{place}: relevance must be a finite number >= 0, got {label:g}.")
-    if not np.isfinite(values).all():
-        raise ValueError(f"{place}: feature {index[int(np.argmin(np.isfinite(values)))]} is not a finite number.")
-    if index and min(index) < 1:
-        raise ValueError(f"{place}: features are numbered from 1, got {min(index)}.")
-    if max(index, default=0) > LAST:
-        raise ValueError(f"{place}: feature {max(index)} is beyond the last one that there may be, {LAST}.")
-    if len(set(index)) < len(index):
-        raise ValueError(f"{place}: a feature comes twice.")
-    if n_features is not None and max(index, default=0) > n_features:
-        raise ValueError(f"{place}: feature {max(index)}, but there are only {n_features}.")
-
-
-def matrix(counts: np.ndarray, index: np.ndarray, value: np.ndarray, width: int) -> Any:
-    """Rows of features: dense where a quarter of them or more is there, else sparse."""
-    if 4 * len(value) >= len(counts) * width:
-        X = np.zeros((len(counts), width))
-        X[np.repeat(np.arange(len(counts)), counts), index] = value
-        return X
-    import scipy.sparse
-
-    return scipy.sparse.csr_matrix((value, index, np.concatenate([[0], np.cumsum(counts)])), (len(counts), width))
+def check_documents(rows: SvmlightRows, n_features: int | None, name: str) -> np.ndarray:
+    """The relevance of each; raises unless all lines can be used."""
+    relevance = np.zeros(len(rows.labels))
+    for i, (label, query) in enumerate(zip(rows.labels, rows.queries, strict=True)):
+        place = f"{name}, line {rows.lines[i]}"
+        if not query:
+            raise ValueError(f"{place}: expected 'qid:' and a query after the relevance.")
+        try:
+            relevance[i] = float(label)
+        except ValueError:
+            raise ValueError(f"{place}: expected {EXPECTED}. Got {label!r}.") from None
+        if not 0 <= relevance[i] < np.inf:
+            raise ValueError(f"{place}: relevance must be a finite number >= 0, got {label}.")
+    line = np.repeat(rows.lines, rows.counts)
+    if (rows.index < 1).any():
+        raise ValueError(f"{name}, line {line[np.argmin(rows.index)]}: features are numbered from 1, got 0.")
+    if n_features is not None and (rows.index > n_features).any():
+        k = int(np.argmax(rows.index > n_features))
+        raise ValueError(f"{name}, line {line[k]}: feature {rows.index[k]}, but there are only {n_features}.")
+    return relevance
 
 
 def write_letor(data: RankingSet, scores: Iterable[float]) -> str:

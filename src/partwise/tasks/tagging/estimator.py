@@ -20,8 +20,7 @@ from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
 from partwise.solvers import with_average
 from partwise.solvers.base import Task
-from partwise.solvers.defaults import choose
-from partwise.solvers.streamed import Streamed
+from partwise.solvers.streamed import STEPWISE, Streamed
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.checks import is_bool, is_count, one_of
 from partwise.tasks.common.label_arrays import example_weights, shown
@@ -285,6 +284,9 @@ class SequenceLabeler(Decoder):
         loss = self._check_parameters()
         self._check_class_weight(loss)
         self._refuse_l1("fit_stream")
+        if not any(kind().accepts(loss) for kind in STEPWISE):
+            names = ", ".join(repr(kind.name) for kind in STEPWISE)
+            raise ValueError(f"The loss {loss.name!r} cannot be learnt from a stream, by none of the solvers {names}. Use fit.")
         if isinstance(parts, Iterator):
             raise TypeError(
                 "parts must be iterable more than once, like a list or a ColumnFile; a generator is spent after a pass."
@@ -320,14 +322,14 @@ class SequenceLabeler(Decoder):
             return self._problem(encoder, encoder.transform(part), tokens, classes, gold, known)
 
         nothing = pack(first.take([]))
-        chosen = choose(loss, nothing, 0.0, self.C, "dca" if self.solver == "auto" else self.solver, self.max_epochs)
+        chosen, one_by_one = self._choose(loss, nothing, streamed=True)
         self.C_ = chosen.C
-        solver = Streamed(cast(Any, with_average(chosen.solver, self.average)), lambda: map(pack, parts), float(chosen.C))
+        solver = Streamed(cast(Any, with_average(one_by_one, self.average)), lambda: map(pack, parts), float(chosen.C))
         task = Task(nothing, loss, np.zeros(0), self._seed(), False, self._dtype, cast(Any, self.n_jobs))
         held = None if validation is None else self._validation(validation, encoder, classes, column, nothing.costs)
         self._say(f"solver {solver.name!r}, loss {loss.name!r}, {n_parts} parts")
-        start = self._start(task, chosen.solver)
-        self._run(solver, task, loss, self._judge(held, classes), start, checkpoint, chosen.max_epochs, evaluate="never")
+        start = self._start(task, one_by_one)
+        self._run(solver, task, loss, self._judge(held, classes), start, checkpoint, chosen.epochs, evaluate="never")
         self._learned(encoder, classes, column)
         return self
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.features.given_labels import GivenLabels
+from partwise.features.rows import Binary, spread_of
 from partwise.structures.chain.problem import ChainProblem, chain_blocks, chain_problem
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import Structured
@@ -44,6 +45,10 @@ class ChainModel(HiddenStates, Structured):
     weights_: np.ndarray
     label_column_: int | None = None  #: the column that the labels came from
     given_scheme_: str | None = None  #: the chunking scheme of the data, if they were converted to another one for training
+
+    def _spread(self, problem: ChainProblem) -> float | None:
+        """Of tokens described by numbers; attributes and templates that are there or not have the usual scale."""
+        return None if isinstance(problem.rows, Binary) else spread_of(problem.rows)
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
