@@ -54,7 +54,7 @@ class Compiling:
             save(cache, *arguments)
             with open(self.path, "a") as file:
                 took = time.process_time() - self.begun.pop(cache, time.process_time())
-                file.write(f"{took:.2f}\t{cache.label}\t{cache.structure}\t{self.test}\n")
+                file.write(f"{took:.2f}\t{cache.files.label}\t{cache.files.structure}\t{self.test}\n")
 
         FileCache.load_overload, FileCache.save_overload = loading, saving
 
