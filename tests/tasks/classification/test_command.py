@@ -171,6 +171,9 @@ def test_options(folder, tmp_path):
     said("train", "classify", tmp_path / "plain.csv", *quick, "--no-intercept", "--label-column", "2", "--unknown-label", "red")
     model = partwise.load(tmp_path / "m")
     assert model.classes_.tolist() == ["blue", "white"] and model.intercept_.tolist() == [0.0, 0.0]
+    (tmp_path / "names.csv").write_text("".join(f"name{k},{k % 3},{k % 2}\n" for k in range(30)))
+    ran = run("train", "classify", tmp_path / "names.csv", "-o", tmp_path / "names", "--solver", "dca", "--epochs", 1)
+    assert "note: there are 30 different words in column 0; --drop 0 leaves it out" in ran.output
     (tmp_path / "holes.csv").write_text("a,b,class\n1,,x\n2,3,y\n,4,x\n")
     said("train", "classify", tmp_path / "holes.csv", *quick, "--missing", "mean")
     assert "predicted" in said("predict", tmp_path / "m", tmp_path / "holes.csv")
@@ -207,7 +210,7 @@ def test_too_many_classes(tmp_path, monkeypatch):
     (tmp_path / "ids.csv").write_text("".join(f"{k % 7},{k // 2}\n" for k in range(2000)))
     monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e4)
     output = refused("train", "classify", tmp_path / "ids.csv", "-o", tmp_path / "model")
-    assert "1,000 classes of 1 features are 2,000 weights" in output and "--label-column" in output
+    assert "To learn 1,000 classes of 1 features, 2,000 weights," in output and "--label-column" in output
 
 
 def test_a_model_of_a_matrix(tmp_path, folder):

@@ -113,12 +113,12 @@ def test_parquet(monkeypatch):
     np.testing.assert_array_equal(table.numbers(0), [1, np.nan, 2.5])
     assert (
         table.cells(1) == ["red", "", "blue"]
-        and table.cells(2) == ["1", "0", "1"]
+        and table.cells(2) == ["True", "False", "True"]
         and table.place(1, 0).endswith("row 2, column 0 (length)")
     )
     assert with_columns(table, ["predicted"], [["a", "b", "c"]]).splitlines()[:2] == [
         "length,colour,class,predicted",
-        "1,red,1,a",
+        "1,red,True,a",
     ]
 
 

@@ -113,7 +113,7 @@ def test_classes_are_whole_numbers_or_words():
     [
         (
             b"1,x\n2,x\n",
-            "all 2 rows are of one class, 'x' .classes: column 1, counted from 0, the last; --label-column says otherwise",
+            "all 2 rows are of one class, 'x' .classes: column 1, counted from 0, the last",
         ),
         (b"1,2\n2,0.25\n", "line 2: 0.25 is a quantity, not a class .* Say which column they are in: --label-column"),
         ("".join(f"1,{k}\n" for k in range(25)).encode(), "25 of 25 rows are the only ones of their class"),

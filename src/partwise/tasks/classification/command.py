@@ -239,6 +239,10 @@ class Classify(Command):
 
         said = f"{table.name}: {len(table):,} rows, {X.shape[1]:,} features, {n_classes:,} classes; {form.said(chosen)}"
         said += " (--label-column says otherwise)" if said.endswith("the last") else ""
+        for column in getattr(form, "columns", []):
+            if column.words is not None and 2 * len(column.words) > len(table) > 20:
+                name = repr(column.name) if form.titled else column.number
+                said += f"\nnote: there are {len(column.words):,} different words in column {name}; --drop {name} leaves it out"
         said += "" if model.scale else scale_advice(X)
         return Training(model, fit, said, about, None if held_out is None else lambda: self.scores(model, held_out))
 
@@ -368,9 +372,11 @@ def require_room(n_features: int, n_classes: int, model: Any) -> None:
     """Say so before the weights take all memory there is."""
     from partwise.engine.memory import require_memory
 
-    weights = (n_features + 1) * n_classes * model.hidden
-    what = f"{n_classes:,} classes of {n_features:,} features are {weights:,} weights, which"
-    require_memory(4.0 * 8 * weights, model.n_jobs, what, "Is that the column of classes (--label-column)? Take fewer features")
+    states = n_classes * model.hidden
+    weights = (n_features + 1) * states
+    what = f"To learn {n_classes:,} classes of {n_features:,} features, {weights:,} weights,"
+    advice = "Is that the column of classes (--label-column)? Take fewer features"
+    require_memory(8.0 * (4 * weights + 2 * states**2), model.n_jobs, what, advice)  # what mistakes cost is a table of pairs
 
 
 COMMAND = Classify()

@@ -292,9 +292,9 @@ def read_parquet(data: bytes, name: str) -> Table:
 
 
 def from_values(values: list[Any]) -> Sequence[str] | np.ndarray:
-    """Numbers, or text; None and NaN are missing."""
+    """Numbers, or text, as CSV would have it; None and NaN are missing."""
     known = [value for value in values if value is not None and value == value]
-    if all(isinstance(value, bool | int | float) for value in known):
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in known):
         return np.array([np.nan if value is None else value for value in values], np.float64)
     return ["" if value is None or value != value else str(value) for value in values]
 

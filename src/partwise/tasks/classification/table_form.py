@@ -91,10 +91,8 @@ class TableForm:
             there = {title: k for k, title in enumerate(table.titles or [])}
             for column in self.columns:
                 if column.name not in there:
-                    have = ", ".join(list(there)[:FEW]) + (", ..." if len(there) > FEW else "")
-                    raise Refusal(
-                        f"{table.name}: there is no column {column.name!r}, which the model learnt from; there are {have}."
-                    )
+                    learnt = f"there is no column {column.name!r}, which the model learnt from"
+                    raise Refusal(f"{table.name}: {learnt}; there are {few(list(there))}.")
             return [there[column.name] for column in self.columns], there.get(self.label)
         n, at = len(table.columns), self.label_number
         if n == self.n_columns:
@@ -159,14 +157,8 @@ class TableForm:
     def said(self, chosen: bool) -> str:
         """Which column the classes are in, in words; `chosen`: because the user says so."""
         name = f"{self.label!r}" if self.titled else f"{self.label_number}, counted from 0"
-        why = (
-            ""
-            if chosen
-            else ", by its title"
-            if self.label.lower() in LABEL_TITLES
-            else ", the last; --label-column says otherwise"
-        )
-        return f"classes: column {name}{why}"
+        by_title = self.titled and self.label.lower() in LABEL_TITLES
+        return f"classes: column {name}{'' if chosen else ', by its title' if by_title else ', the last'}"
 
 
 @dataclass(frozen=True)
@@ -251,17 +243,20 @@ def column_called(table: Table, name: str, option: str) -> int:
         return (table.titles or []).index(name)
     if name.lstrip("-").isdigit() and -n <= int(name) < n:
         return int(name) % n
-    have = (
-        f": {', '.join((table.titles or [])[:FEW])}{', ...' if n > FEW else ''}" if table.titles else ", and they have no titles"
-    )
+    have = f": {few(table.titles)}" if table.titles else ", and they have no titles"
     raise Refusal(f"{table.name}: {option} {name}: there is no such column. There are {n}, counted from 0{have}.")
+
+
+def few(names: list[str]) -> str:
+    """Some names, for a message."""
+    return ", ".join(names[:FEW]) + (", ..." if len(names) > FEW else "")
 
 
 def refuse_missing(table: Table, i: int, k: int) -> None:
     """Say where a value is missing."""
     raise Refusal(
-        f"{table.place(i, k)}: there is no value. --missing zero or --missing mean puts one there, --drop {table.title(k)!r} "
-        "leaves the column out."
+        f"{table.place(i, k)}: there is no value. --missing zero or --missing mean puts one there, "
+        f"--drop {k if table.titles is None else repr(table.titles[k])} leaves the column out."
     )
 
 
