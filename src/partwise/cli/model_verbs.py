@@ -40,7 +40,7 @@ def options_for(task: RegisteredTask, verb: str, given: dict[str, Any], what: An
     for one in all_options(verb):
         if one.name not in names and given[one.name] != one.default:
             whose = " or ".join(other.does for other in TASKS if has_option(other, verb, one.name))
-            flag = next(name for name in option_names(one) if name.startswith("--"))
+            flag = max(option_names(one), key=lambda name: name.startswith("--"))
             raise Refusal(f"{flag} is for a model that {whose}; {what} {task.does}.")
     return filled(own, given)
 

@@ -145,10 +145,23 @@ def test_streams(folder):
     assert "cannot go with --stream" in refused("train.txt", "--stream", "--scheme", "iobes")
 
 
+def test_parameters_of_the_class_are_options(folder):
+    options = ("--balanced", "--no-use-start", "--no-use-stop", "--order", 2, "--hash-bits", 10, "--min-count", 1)
+    run("train.txt", "-o", "model", "--epochs", 1, *options)
+    model = load()
+    assert (model.class_weight, model.use_start, model.use_stop, model.order) == ("balanced", False, False, 2)
+    assert model.n_features_in_ == 1024 and not model.start_.any() and not model.stop_.any()
+
+
 def test_going_on_from_a_model(folder):
     run("train.txt", "-o", "model", "--epochs", 2)
     run("dev.txt", "--start-from", "model", "-o", "more", "--epochs", 2)
     assert load("more").n_features_in_ >= load().n_features_in_ and load("more").classes_.tolist() == load().classes_.tolist()
+    model = load()
+    model.validation_metric, model.constraints = "cost", "iob2"
+    model.save("older")
+    said = run("dev.txt", "--start-from", "older", "--dev", "train.txt", "-o", "more", "--epochs", 2).stderr
+    assert "dev F1" in said and load("more").constraints == "iob2"
 
 
 def test_more_templates(folder):
@@ -259,6 +272,7 @@ def test_a_very_long_line(folder):
             "The 'C' parameter of SequenceLabeler must be a float in the range (0, inf) or None. Got -1.0 instead.",
         ),
         (("train.txt", "--scheme", "bio"), "--scheme must be one of"),
+        (("train.txt", "--validation-metric", "cost"), "--validation-metric must be auto, f1 or error. Got 'cost'."),
         (("train.txt", "--label-column", 1, "-t", "words", "--scheme", "iobes"), "the labels in column 1 are no chunk labels"),
         (("train.txt", "--start-from", "train.txt"), "'train.txt' is not a partwise model"),
         (("train.txt", "--history", "nowhere/h.json"), "nowhere/h.json: there is no folder"),

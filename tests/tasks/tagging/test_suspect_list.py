@@ -103,3 +103,13 @@ def test_stdout_has_all_of_them(files):
     assert titles.split("\t") == ["example", "line", "margin", "text"] and all(row.count("\t") == 3 for row in rows) and rows
     tokens = partwise("suspects", folder / "model", folder / "bad", "-o", "-", "--tokens", "--top", 2).stdout.splitlines()
     assert tokens[0].split("\t")[4:] == ["token", "word", "given", "believed"] and len(tokens) == 3
+
+
+def test_options_of_other_tasks_are_refused_by_name(files, tmp_path):
+    folder, _ = files
+    (tmp_path / "table.csv").write_text("0.0,a\n1.0,b\n0.1,a\n0.9,b\n")
+    trained = partwise("train", "classify", tmp_path / "table.csv", "-o", tmp_path / "model", "--solver", "dca", "-q")
+    assert trained.exit_code == 0, trained.output
+    for option in (("-C", 1), ("--tokens",)):
+        said = partwise("suspects", tmp_path / "model", tmp_path / "table.csv", *option).stderr
+        assert f"{option[0]} is for a model that labels sequences; {tmp_path / 'model'} classifies." in said

@@ -65,9 +65,11 @@ class Options(ColumnFormat, common.Options):
         LEARNING, "With --stream: size of a part. Never changes the result.", min=0.000001, default=16.0
     )
     validation_metric: str | None = option(
-        LEARNING, "What --dev judges by: f1 (of chunks), error (of tokens), cost, or auto: f1 where labels are those of chunks."
+        LEARNING, "What --dev judges by: f1 (of chunks), error (of tokens), or auto: f1 where labels are those of chunks."
     )
-    class_weight: str | None = option(LEARNING, "'balanced': mistakes with rare labels count more.")
+    class_weight: bool | None = option(
+        LABELS, "Make mistakes with rare labels count more.", "--balanced", read=lambda on: "balanced" if on else None
+    )
     scheme: str | None = option(
         LABELS, "Learn chunk labels in this scheme: iob1, iob2, iobes or bilou. Predictions are converted back."
     )
@@ -173,6 +175,9 @@ class Tag(Command):
         from partwise.tasks.tagging.held_out import metric_for
 
         tagger, source = make(), Source.of(options)
+        tagger.validation_metric = options.validation_metric or "auto"  # a score: not what an older model was judged by
+        if tagger.validation_metric not in ("auto", "f1", "error"):
+            raise Refusal(f"--validation-metric must be auto, f1 or error. Got {tagger.validation_metric!r}.")
         data: Any = source.stream(file, options.chunk_megabytes) if options.stream else source.read(file)
         first = data.first if options.stream else data
         held_out = None if dev is None else source.read(dev, like=first)
