@@ -320,11 +320,20 @@ def entries_of(ptr: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return starts, np.arange(starts[-1]) + np.repeat(ptr[:-1][which] - starts[:-1], counts)
 
 
-def spread_of(rows: Any) -> float:
-    """The mean squared distance of the rows from their mean, sum_j Var(x_j): what decides which C suits numbers of any scale."""
-    n = max(n_rows(rows), 1)
+def spread_of(rows: Any, weight: np.ndarray | None = None) -> float:
+    """The mean squared distance of the rows from their mean, sum_j Var(x_j): what decides which C suits numbers of any scale.
+
+    A row of weight two counts as two rows.
+    """
+    n = n_rows(rows)
+    share = np.full(n, 1.0 / max(n, 1)) if weight is None else weight / weight.sum()
     if isinstance(rows, Dense):
-        return float(np.asarray(rows.matrix, np.float64).var(axis=0).sum())
-    values = np.ones(len(rows.index)) if isinstance(rows, Binary) else rows.value.astype(np.float64)
-    means = np.bincount(rows.index, values, rows.n_features) / n
-    return float(values @ values / n - means @ means)
+        x = np.asarray(rows.matrix, np.float64)
+        means = share @ x
+        found = (share @ np.square(x - means)).sum()
+    else:
+        values = np.ones(len(rows.index)) if isinstance(rows, Binary) else rows.value.astype(np.float64)
+        shares = np.repeat(share, np.diff(rows.ptr))
+        means = np.bincount(rows.index, shares * values, rows.n_features)
+        found = shares @ np.square(values) - means @ means
+    return float(found) if found > 1e-12 * (means @ means) else 0.0  # less is rounding: nothing differs

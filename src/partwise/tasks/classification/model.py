@@ -91,8 +91,8 @@ class ClassModel(HiddenStates, Structured):
         X = X.toarray() if is_sparse(X) else X
         return ((X - (0.0 if self.centre_ is None else self.centre_)) / self.scale_).astype(X.dtype)
 
-    def _spread(self, problem: MulticlassProblem) -> float:
-        return spread_of(problem.rows)
+    def _spread(self, problem: MulticlassProblem, weight: np.ndarray | None) -> float:
+        return spread_of(problem.rows, weight)
 
     # -- packing ------------------------------------------------------------------------------------------------------
 

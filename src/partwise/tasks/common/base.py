@@ -231,7 +231,7 @@ class Structured:
         self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
-        chosen, solver = self._choose(loss, problem)
+        chosen, solver = self._choose(loss, problem, weight=sample_weight)
         task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
         if start is not None:
             self._check_size(problem, start)
@@ -242,7 +242,9 @@ class Structured:
         start = self._start(task, solver) if start is None else start
         self._run(solver, task, loss, validation, start, checkpoint, chosen.epochs)
 
-    def _choose(self, loss: Loss, problem: Any, solver: Any = None, streamed: bool = False) -> tuple[Choice, Solver]:
+    def _choose(
+        self, loss: Loss, problem: Any, solver: Any = None, streamed: bool = False, weight: Any = None
+    ) -> tuple[Choice, Solver]:
         """What users leave open, filled in by the one rule for all tasks (`partwise.solvers.defaults`), and the solver."""
         given = self.solver if solver is None else solver
         is_open = isinstance(given, str) and given == "auto"
@@ -253,13 +255,13 @@ class Structured:
             solver=given if is_open else get_solver(given).name,
             C=self.C,
             epochs=self.max_epochs,
-            spread=self._spread(problem),
+            spread=self._spread(problem, weight),
             examples=kernels.n_examples(problem),
             streamed=streamed,
         )
         return choice, get_solver(choice.solver if is_open else given, problem, loss, self.l1_ratio)
 
-    def _spread(self, problem: Any) -> float | None:
+    def _spread(self, problem: Any, weight: np.ndarray | None) -> float | None:
         """The mean squared distance of the features from their mean, where they are numbers of any scale; None elsewhere."""
         return None
 
@@ -307,7 +309,7 @@ class Structured:
         if stream is None:
             self._stream_seed = self._seed()
         if stream is None or not hasattr(self, "C_"):
-            self.C_ = self._choose(loss, problem, solver)[0].C
+            self.C_ = self._choose(loss, problem, solver, weight=sample_weight)[0].C
         task = make_task(problem, loss, self.C_, sample_weight, self._stream_seed, False, self._dtype, self.n_jobs)
         check(solver, problem, loss)
         start = getattr(self, "weights_", None)

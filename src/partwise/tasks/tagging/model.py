@@ -46,7 +46,7 @@ class ChainModel(HiddenStates, Structured):
     label_column_: int | None = None  #: the column that the labels came from
     given_scheme_: str | None = None  #: the chunking scheme of the data, if they were converted to another one for training
 
-    def _spread(self, problem: ChainProblem) -> float | None:
+    def _spread(self, problem: ChainProblem, weight: np.ndarray | None) -> float | None:
         """Of tokens described by numbers; attributes and templates that are there or not have the usual scale."""
         return None if isinstance(problem.rows, Binary) else spread_of(problem.rows)
 
