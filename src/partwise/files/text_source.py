@@ -64,6 +64,16 @@ def to_utf8(data: bytes, encoding: str, name: str) -> bytes:
     return data.removeprefix(UTF8_MARK)
 
 
+def to_text(data: bytes, encoding: str, name: str) -> str:
+    """A whole text, without a byte order mark; an error says in which line it is none."""
+    data = to_utf8(data, encoding, name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(NEWLINE, 0, error.start) + 1
+        raise ValueError(f"{name}, line {line}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
+
+
 def last_blank_line(data: bytes) -> int:
     """Just after the last blank line that ends in `data`, or 0."""
     cut = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)

@@ -31,6 +31,8 @@ def test_reading_and_writing(tmp_path):
     assert np.array_equal(again.graphs[0], images[0]) and again.labels[0] == labels[0].tolist() and again.n_nodes == 12
     grey = read_graphs(b'{"image": [[1, 2], [3, 4]], "labels": [["x", null], ["y", "y"]]}\n\n')
     assert grey.graphs[0].shape == (2, 2, 1) and grey.place(0).endswith("line 1")
+    broken = read_graphs('{"nodes": [[1]], "edges": [], "labels": ["a\u2028b"]}\n'.encode())  # a line break of another kind
+    assert broken.labels == [["a\u2028b"]]
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,7 @@ def test_reading_and_writing(tmp_path):
     [
         (b"", "there are no graphs"),
         (b"{\n", "line 1: not JSON"),
+        (b'{"nodes": [[1]], "edges": []}\n\xff\n', "line 2: not valid utf-8 text"),
         (b'\n{"nodes": [[1]]}\n', "line 2: expected an object with 'nodes' and 'edges'"),
         (b'{"nodes": [[1], [1, 2]], "edges": []}\n', "line 1: 'nodes' must be numbers, as many in each row"),
         (b'{"nodes": [[1], [2]], "edges": [[0, 1, 1]]}\n', "line 1: 'nodes' must be lists of features, 'edges' pairs"),

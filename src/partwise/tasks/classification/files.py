@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from partwise.files.svmlight import SvmlightRows, read_svmlight
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_text
 
 LABEL_TITLES = ("label", "class", "target", "y")  #: of a column of classes, the first that there is
 MISSING = frozenset(("", "na", "n/a", "nan", "null", "?"))
@@ -164,12 +164,7 @@ def read_examples(
         data = read_bytes(stream, -1, name)
     if data[:4] == b"PAR1":
         return read_parquet(data, name)
-    data = to_utf8(data, encoding, name)
-    try:
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {line}: not valid utf-8 text. Pass the file's `encoding`.") from None
+    text = to_text(data, encoding, name)
     if not text.strip():
         raise ValueError(f"{name}: there is nothing in it.")
     lines = text.split("\n")

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import open_bytes, read_bytes, to_text
 
 
 class Graph(NamedTuple):
@@ -89,7 +89,7 @@ def read_graphs(source: Any, encoding: str = "utf-8", first: int | None = None) 
         data = read_bytes(stream, -1, name)
     if data[:4] == b"PK\x03\x04":
         return read_arrays(data, name, first)
-    lines = to_utf8(data, encoding, name).decode().splitlines()
+    lines = to_text(data, encoding, name).split("\n")  # strings may hold other line breaks
     found = GraphSet([], [], [], name)
     for number, line in enumerate(lines, 1):
         if not line.strip():
