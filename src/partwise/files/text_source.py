@@ -74,6 +74,18 @@ def to_text(data: bytes, encoding: str, name: str) -> str:
         raise ValueError(f"{name}, line {line}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
 
 
+def read_text(source: Any, encoding: str) -> tuple[str, str]:
+    """The text of a file, and its name."""
+    with open_bytes(source) as (stream, name):
+        return to_text(read_bytes(stream, -1, name), encoding, name), name
+
+
+def read_lines(source: Any, encoding: str) -> tuple[list[str], str]:
+    """The lines of a file, and its name; what else a text may be broken at, a form feed say, is text."""
+    text, name = read_text(source, encoding)
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")], name
+
+
 def last_blank_line(data: bytes) -> int:
     """Just after the last blank line that ends in `data`, or 0."""
     cut = max(data.rfind(b"\n\n") + 2, data.rfind(b"\n\r\n") + 3)

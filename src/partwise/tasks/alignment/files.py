@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import read_lines
 
 GAP = -1  # in place of a partner
 GAPS = "-."
@@ -148,13 +148,7 @@ def read_alignments(
     ValueError
         Naming the file and the line: rows of different lengths, a cell that is missing, an odd number of sequences.
     """
-    with open_bytes(source) as (stream, name):
-        data = to_utf8(read_bytes(stream, -1, name), encoding, name)
-    try:
-        lines = [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]
-    except UnicodeDecodeError as error:
-        where = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {where}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
+    lines, name = read_lines(source, encoding)
     begins = next((line for line in lines if line.strip()), "")
     found = from_fasta(lines, name, all_pairs) if begins.startswith(">") else from_table(lines, name)
     rows, fields, core, at = found

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import read_text
 
 TRACE = "-NONE-"
 DEEPEST = 300  # brackets within one another
@@ -147,17 +147,6 @@ def read_brackets_or_lines(source: Any, encoding: str = "utf-8") -> Brackets | l
     if text.lstrip().startswith("("):
         return brackets_in(text, name, None, False, False)
     return [line.split() for line in text.splitlines() if line.strip()]
-
-
-def read_text(source: Any, encoding: str) -> tuple[str, str]:
-    """The text of a file, and its name."""
-    with open_bytes(source) as (stream, name):
-        data = to_utf8(read_bytes(stream, -1, name), encoding, name)
-    try:
-        return data.decode(), name
-    except UnicodeDecodeError as error:
-        where = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {where}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
 
 
 def brackets_in(text: str, name: str, first: int | None, traces: bool, functions: bool) -> Brackets:

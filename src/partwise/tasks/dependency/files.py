@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import read_lines
 from partwise.text.columns import Columns, code_tokens
 
 CELLS = 10
@@ -122,13 +122,7 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
         Naming the file, the line and the sentence (from 0): wrong number of cells, words out of order, a head that is no number
         or no word of the sentence, a word that is its own head, heads in a circle.
     """
-    with open_bytes(source) as (stream, name):
-        data = to_utf8(read_bytes(stream, -1, name), encoding, name)
-    try:
-        lines = [line.removesuffix("\r") for line in data.decode().removesuffix("\n").split("\n")]  # other breaks are text
-    except UnicodeDecodeError as error:
-        where = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {where}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
+    lines, name = read_lines(source, encoding)
     sentences: list[list[tuple[str, ...]]] = []
     heads: list[int] = []
     relations: list[str] = []

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.files.text_source import open_bytes, read_bytes, to_utf8
+from partwise.files.text_source import read_text
 
 PLAIN = "().,:_-~"
 OPENING = "([{<" + "".join(map(chr, range(ord("A"), ord("Z") + 1)))
@@ -128,13 +128,8 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
 
     if pseudoknots not in ("drop", "refuse"):
         raise ValueError(f"The 'pseudoknots' parameter must be 'drop' or 'refuse'. Got {pseudoknots!r} instead.")
-    with open_bytes(source) as (stream, name):
-        data = to_utf8(read_bytes(stream, -1, name), encoding, name)
-    try:
-        lines = data.decode().splitlines()
-    except UnicodeDecodeError as error:
-        where = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"{name}, line {where}: not valid utf-8 text ({error.reason}). Pass the file's `encoding`.") from None
+    text, name = read_text(source, encoding)
+    lines = text.splitlines()
     heads = [cell.strip().lower() for cell in lines[0].split("\t")] if lines else []
     rows = from_table(lines, heads, name) if "sequence" in heads else from_fasta(lines, name)
     rows = rows[:first] if first is not None else rows
