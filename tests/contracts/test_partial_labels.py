@@ -28,7 +28,7 @@ from partwise.structures import (
     multiclass_problem,
 )
 from partwise.structures.chain.kernels import take
-from partwise.structures.multiclass import pack_sets
+from partwise.structures.common.gold_labels import pack_sets
 
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 

@@ -10,12 +10,13 @@ from typer.testing import CliRunner
 import partwise
 from partwise import Classifier
 from partwise.crfsuite import CRF
+from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.losses.penalty import penalty
 from partwise.losses.records import get_loss
 from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
-from partwise.tasks.common.model_file import ModelFileError, with_zeros, without_zeros, write_tensors
+from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, with_zeros, without_zeros
 from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN
@@ -175,11 +176,9 @@ def test_without_zeros_and_back(n):
     ],
 )
 def test_spoilt_sparse_weights_are_noticed(sparse_model, spoil):
-    from partwise.tasks.common.model_file import FORMAT, read_tensors
-
     model, path, _ = sparse_model
     model.save(path)
-    header, tensors = read_tensors(str(path), FORMAT)
+    header, tensors = read_tensors(str(path), FORMAT, FORMAT_VERSION)
     tensors = {key: np.array(array) for key, array in tensors.items()}
     spoil(tensors, header)
     write_tensors(path, header, tensors)

@@ -16,7 +16,7 @@ from partwise.solvers.cuts import Cuts
 from partwise.solvers.nrbm import NRBM, Tangent, between, solve_conflict
 from partwise.solvers.qp import solve_master
 from partwise.structures import chain_problem, multiclass_problem
-from partwise.structures.multiclass import pack_sets
+from partwise.structures.common.gold_labels import pack_sets
 
 
 def noisy(kind, seed, partial=False):

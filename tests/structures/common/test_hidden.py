@@ -8,6 +8,7 @@ import pytest
 
 from partwise import Classifier, SequenceLabeler
 from partwise.engine.compilation import interpret
+from partwise.files.tensors import read_tensors, write_tensors
 from partwise.losses.records import LOSSES, Family, RescaledRamp
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, solve
@@ -360,9 +361,9 @@ def test_model_file(small, tmp_path):
         classifier = Classifier(hidden=3, solver="dca", max_epochs=1, random_state=0).fit(X, y)
     classifier.save(tmp_path / "c")
     np.testing.assert_array_equal(Classifier.load(tmp_path / "c").predict(X), classifier.predict(X))
-    header, tensors = model_file.read_tensors(str(tmp_path / "m"), model_file.FORMAT)
+    header, tensors = read_tensors(str(tmp_path / "m"), model_file.FORMAT, model_file.FORMAT_VERSION)
     header["parameters"]["hidden"] = 1  # two states' weights cannot be one's
-    model_file.write_tensors(tmp_path / "m", header, tensors)
+    write_tensors(tmp_path / "m", header, tensors)
     with pytest.raises(model_file.ModelFileError, match="weights where the model needs"):
         SequenceLabeler.load(tmp_path / "m")
 
@@ -372,9 +373,9 @@ def test_models_of_older_versions_have_one_state(tmp_path):
     with interpret():
         classifier = Classifier(solver="dca", max_epochs=1, random_state=0).fit(X, y)
     classifier.save(tmp_path / "c")
-    header, tensors = model_file.read_tensors(str(tmp_path / "c"), model_file.FORMAT)
+    header, tensors = read_tensors(str(tmp_path / "c"), model_file.FORMAT, model_file.FORMAT_VERSION)
     del header["parameters"]["hidden"]
-    model_file.write_tensors(tmp_path / "c", header, tensors)
+    write_tensors(tmp_path / "c", header, tensors)
     again = Classifier.load(tmp_path / "c")
     assert again.hidden == 1
     np.testing.assert_array_equal(again.predict(X), classifier.predict(X))

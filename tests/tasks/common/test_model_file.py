@@ -7,6 +7,7 @@ import struct
 import subprocess
 import sys
 import textwrap
+import zlib
 
 import numpy as np
 import pytest
@@ -351,7 +352,7 @@ def rewritten(path, change):
 
     _, inner, _ = parts(path)
     tensors = change(load_file(path))
-    inner["crc32"] = {key: model_file.zlib.crc32(np.ascontiguousarray(value)) for key, value in tensors.items()}
+    inner["crc32"] = {key: zlib.crc32(np.ascontiguousarray(value)) for key, value in tensors.items()}
     path.write_bytes(save(tensors, {"partwise": json.dumps(inner)}))
 
 
