@@ -17,7 +17,7 @@ from partwise.structures import (
     tree_problem,
 )
 from partwise.structures.alignment.pair_tables import pair_tables
-from partwise.structures.constituency.kernels import grammar_problem, make_grammar
+from partwise.structures.constituency.problem import grammar_problem, make_grammar
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
 

@@ -64,7 +64,7 @@ def test_the_picture_in_characters_brackets_mistakes():
 def test_the_word_shown_is_one_that_only_single_letters_misread():
     truth = [[1, 2, 3], [4, 5, 6], [7, 8, 9]]
     readings = ([[0, 0, 0], [4, 0, 0], [7, 8, 0]], [[1, 2, 0], [4, 5, 6], [7, 8, 9]], [[1, 2, 3], [4, 5, 6], [7, 8, 9]])
-    contestants = [demo_module.Reader(str(k), "hinge", True, readings=list(r)) for k, r in enumerate(readings)]
+    contestants = [demo_module.DigitReader(str(k), "hinge", True, readings=list(r)) for k, r in enumerate(readings)]
     assert demo_module.most_telling_word(contestants, truth) == 1
 
 

@@ -27,7 +27,7 @@ from partwise.structures import (
     chain_problem,
     multiclass_problem,
 )
-from partwise.structures.chain.kernels import take
+from partwise.structures.chain.problem import take
 from partwise.structures.common.gold_labels import pack_sets
 
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])

@@ -150,7 +150,7 @@ def test_what_is_missing_is_named(toy, monkeypatch):
     monkeypatch.setenv("PARTWISE_DATA", str(toy / "data"))
     assert "toy needs toy/numbers.txt" in refused("toy")
     assert "is not a folder" in refused("toy", "--out", __file__)
-    assert CliRunner().invoke(app, ["reproduce", "toy", "--setting", "slow"]).exit_code == 2
+    assert "--setting must be quick or full" in refused("toy", "--setting", "slow")
 
 
 def test_without_matplotlib(toy, monkeypatch):

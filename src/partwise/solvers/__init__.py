@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import ChainMap
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,7 +78,7 @@ SOLVERS: dict[str, type[Solver]] = {
     )
 }
 
-SPELLING = Spelling("solver", {**SOLVERS, "cccp": CCCP}, example="pegasos(project=False)", others=("auto",))
+SPELLING = Spelling("solver", ChainMap(SOLVERS, {"cccp": CCCP}), example="pegasos(project=False)", others=("auto",))
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 

@@ -384,7 +384,7 @@ def test_models_of_older_versions_have_one_state(tmp_path):
 @pytest.mark.parametrize("metric", ["cost", "error"])
 def test_early_stopping_judges_labels(metric):
     X, Y = modes(12, length=4)
-    options = {"solver": "dca", "hidden": 2, "max_epochs": 3, "random_state": 0, "cost": {("even", "odd"): 3.0}}
+    options = {"solver": "dca", "C": 1.0, "hidden": 2, "max_epochs": 3, "random_state": 0, "cost": {("even", "odd"): 3.0}}
     with interpret():
         labeler = SequenceLabeler(validation_metric=metric, **options)
         labeler.fit(X, Y, validation=(X[:4], Y[:4]))

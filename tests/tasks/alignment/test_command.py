@@ -58,7 +58,7 @@ def test_all_pairs_of_a_multiple_alignment(folder):
     (folder / "templates").write_text("# my own\na.letter|b.letter\ng\n")
     words = ["train", "align", folder / "many.fasta", "--all-pairs", "-o", folder / "own", "--templates", folder / "templates"]
     about = json.loads(run(*words, "--loss", "hinge", "--mode", "local", "--wildcard", "N", "--json").stdout)
-    assert about["examples"] == 3 and about["alphabet"] == "ACGTN" and about["templates"] == 2 and about["solver"] == "dca"
+    assert about["examples"] == 3 and about["alphabet"] == "ACGTN" and about["templates"] == 2 and about["solver"] == "pegasos"
 
 
 def test_evaluate(folder):

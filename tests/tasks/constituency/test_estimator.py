@@ -13,12 +13,12 @@ import partwise
 from partwise import ConstituencyParser, interpret
 from partwise.datasets import Constituent, make_brackets, read_brackets
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
-from partwise.structures.constituency.kernels import memory_needed
+from partwise.structures.constituency.problem import memory_needed
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
-SMALL = {"hash_bits": 8, "max_epochs": 2, "solver": "dca", "templates": ["f.tag|l.tag", "l.form", "f.form[-1]"]}
+SMALL = {"C": 0.1, "hash_bits": 8, "max_epochs": 2, "solver": "dca", "templates": ["f.tag|l.tag", "l.form", "f.form[-1]"]}
 KNOWN = [("they", "PRP"), ("saw", "VBD"), ("the", "DT"), ("man", "NN"), (".", ".")]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -12,7 +10,6 @@ import partwise
 from partwise import DependencyParser
 from partwise.datasets import read_treebank
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
-from partwise.solvers import get_solver
 from partwise.structures.dependency.problem import cycle
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, to_json
 from partwise.tasks.dependency.data import Tree
@@ -41,12 +38,8 @@ def test_learns_and_answers(parser):
 def test_relations_are_learnt_by_the_same_rule_as_heads(parser):
     """What is not said of C and epochs is decided where it is for heads."""
     X, y = sentences()
-    said = DependencyParser(C=parser.C, solver="dca", hash_bits=10, max_epochs=2).fit(X, y)
-    defaults = SimpleNamespace(C=parser.C, solver=get_solver("dca"), max_epochs=2)
-    with pytest.MonkeyPatch.context() as patch:
-        for home in ("partwise.tasks.common.base", "partwise.tasks.dependency.estimator"):
-            patch.setattr(f"{home}.choose", lambda *given, **more: defaults)
-        unsaid = DependencyParser(hash_bits=10).fit(X, y)
+    unsaid = DependencyParser(solver="dca", hash_bits=10).fit(X, y)
+    said = DependencyParser(C=unsaid.C_, solver="dca", hash_bits=10, max_epochs=unsaid.result_.n_epochs).fit(X, y)
     np.testing.assert_array_equal(unsaid.weights_, said.weights_)
     np.testing.assert_array_equal(unsaid.relation_weights_, said.relation_weights_)
 
