@@ -38,10 +38,18 @@ def test_learns_and_answers(parser):
 def test_relations_are_learnt_by_the_same_rule_as_heads(parser):
     """What is not said of C and epochs is decided where it is for heads."""
     X, y = sentences()
-    unsaid = DependencyParser(solver="dca", hash_bits=10).fit(X, y)
-    said = DependencyParser(C=unsaid.C_, solver="dca", hash_bits=10, max_epochs=unsaid.result_.n_epochs).fit(X, y)
-    np.testing.assert_array_equal(unsaid.weights_, said.weights_)
-    np.testing.assert_array_equal(unsaid.relation_weights_, said.relation_weights_)
+    asked = []
+
+    class Asking(DependencyParser):
+        def _choose(self, loss, problem, *more, **further):
+            asked.append(type(problem))
+            return super()._choose(loss, problem, *more, **further)
+
+    Asking(hash_bits=10, max_epochs=1).fit(X, y)
+    assert [kind.__name__ for kind in asked] == ["TreeProblem", "MulticlassProblem"]
+    said = DependencyParser(C=0.5, solver="dca", hash_bits=10, max_epochs=2).fit(X, y)
+    again = DependencyParser(C=0.5, solver="dca", hash_bits=10, max_epochs=2).fit(X, y)
+    np.testing.assert_array_equal(again.relation_weights_, said.relation_weights_)
 
 
 def test_a_treebank_is_as_good(parser):
