@@ -81,11 +81,19 @@ class TemplateEncoder:
         self.templates, self.columns, self.has_transitions = read_templates(templates, columns)
         self.min_count, self.hash_bits = min_count, hash_bits
         self._program, self._sources, self._groups = compile_templates(self.templates)
-        self._functions = [[make_function(*f) for f in functions] if column >= 0 else [] for column, functions in self._sources]
+        self._functions = functions_of(self._sources)
         padded = self._program.offset[np.repeat(self._program.padded, np.diff(self._program.ptr)) > 0]
         self._before = [f"_B-{k + 1}" for k in range(max(0, -int(padded.min(initial=0))))]
         self._after = [f"_B+{k + 1}" for k in range(max(0, int(padded.max(initial=0))))]
         self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle, which grid search in processes needs: functions are made anew."""
+        return {name: value for name, value in vars(self).items() if name != "_functions"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._functions = functions_of(self._sources)
 
     def _forget(self) -> None:
         self._values = _Values()
@@ -300,6 +308,11 @@ class TemplateEncoder:
         encoder._vocabulary = FeatureVocabulary.from_keys(keys, arity)
         encoder._fitted = model["fitted"]
         return encoder
+
+
+def functions_of(sources: Iterable[Any]) -> list[list[Any]]:
+    """What is done to the cells of each source, one after the other."""
+    return [[make_function(*f) for f in functions] if column >= 0 else [] for column, functions in sources]
 
 
 class _Values(dict):
