@@ -19,9 +19,9 @@ from benchmarks.processes import python
 SETTINGS_CHOSEN_BY = "python -m benchmarks.choose_settings conll2000"
 MORE_TEMPLATES = ("w[0]|pos[0]", "w[-1]|pos[0]", "pos[0]|w[1]", "w[-1]|w[0]|w[1]")
 SETTINGS: dict[str, tuple[str, ...]] = {
-    "fast": ("--templates", "phrases", "--min-count", "2", "-C", "0.05", "--epochs", "6"),
+    "fast": ("--templates", "phrases", "--min-count", "2", "--solver", "dca", "-C", "0.05", "--epochs", "6"),
     "accurate": (
-        *("--templates", "phrases", "-C", "0.01", "--epochs", "12"),
+        *("--templates", "phrases", "--solver", "dca", "-C", "0.01", "--epochs", "12"),
         *(word for template in MORE_TEMPLATES for word in ("--add-template", template)),
     ),
 }
@@ -152,7 +152,7 @@ CHUNKERS = (
     vowpal_wabbit(3, slow=True),
 )
 BROWN_TAGGERS = (
-    partwise("words", "--min-count", "3", "-C", "0.02", "--epochs", "8"),
+    partwise("words", "--min-count", "3", "--solver", "dca", "-C", "0.02", "--epochs", "8"),
     # three minutes an iteration: more of them would take the better part of an hour
     crfsuite("pa streamed", {"algorithm": "pa", "max_iterations": 2}, stream=True, slow=True),
     peer("nltk perceptron", "nltk", "nltk", "nltk_perceptron", {"iterations": 5}, slow=True),

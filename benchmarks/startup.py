@@ -27,7 +27,7 @@ X, y = np.split(data["x"], data["edges"]), [list(w) for w in np.split(data["y"],
 clock = time.perf_counter()
 from partwise import SequenceLabeler
 imported = time.perf_counter()
-SequenceLabeler(loss={loss!r}, C=0.1).fit(X, y)
+SequenceLabeler(loss={loss!r}, C=0.1, solver={solver!r}, dtype="float64").fit(X, y)
 print([time.perf_counter() - imported, imported - clock])
 """
 
@@ -38,8 +38,8 @@ def run(options: Options) -> Report:
     words = options.folder / "digit_words.npz"
     np.savez(words, x=np.vstack(X), y=np.concatenate(y), edges=np.cumsum([len(w) for w in y])[:-1])
     found = [Row("-", "import partwise", "s", statistics.median(child("-c", IMPORT) for _ in range(options.repeats)), None, "-")]
-    for loss in ("hinge", "crf"):
-        program = FIRST_FIT.format(words=str(words), loss=loss)
+    for loss, solver in (("hinge", "sdm"), ("crf", "lbfgs")):
+        program = FIRST_FIT.format(words=str(words), loss=loss, solver=solver)
         child("-c", program)  # leaves the compiled code on disk
         times = [child("-c", program) for _ in range(options.repeats)]
         fit, imports = (statistics.median(column) for column in zip(*times, strict=True))

@@ -161,12 +161,12 @@ def classes(dataset: str, x: np.ndarray, y: np.ndarray) -> list[Row]:
     noisy, codes = planted.y, np.unique(planted.y, return_inverse=True)[1]
 
     def ours_of(c: float) -> Any:
-        return Classifier(loss="ramp", C=c, random_state=SEED, tol=1e-2)
+        return Classifier(loss="ramp", C=c, solver="sdm", random_state=SEED, tol=1e-2)
 
     def probabilities(c: float) -> np.ndarray:
-        p = np.zeros((len(y), codes.max() + 1))
+        p, crf = np.zeros((len(y), codes.max() + 1)), Classifier(loss="crf", C=c, solver="lbfgs", random_state=SEED)
         for train, held in folds(len(y)):
-            p[held] = Classifier(loss="crf", C=c, random_state=SEED).fit(x[train], noisy[train]).predict_proba(x[held])
+            p[held] = crf.fit(x[train], noisy[train]).predict_proba(x[held])
         return p
 
     folded_of = {c: ours_of(c)._question(x, noisy, cv=FOLDS).found for c in CS}
