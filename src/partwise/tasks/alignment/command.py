@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command import Command, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
 
 
@@ -66,7 +65,7 @@ def as_fasta(aligner: Any, pairs: Any) -> str:
 def as_jsonl(aligner: Any, pairs: Any) -> str:
     """One JSON object a pair."""
     rows = ({"ids": pairs.names(k), "rows": found.rows(), "pairs": found.pairs} for k, found in enumerate(aligner.predict(pairs)))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_drawings(aligner: Any, pairs: Any) -> str:
@@ -105,17 +104,8 @@ class Align(Command):
                 "templates": len(aligner.templates_),
             }
 
-        return Training(
-            aligner,
-            lambda checkpoint: aligner.fit(pairs, validation=held_out, checkpoint=checkpoint),
-            f"{pairs.name}: {len(pairs):,} pairs, {letters:,} letters",
-            about,
-            None if held_out is None else lambda: self.scores(aligner, held_out),
-            metric="recall",
-        )
-
-    def inputs(self, options: Any) -> dict[str, Any]:
-        return {"--templates": getattr(options, "template_file", None)}
+        describe = f"{pairs.name}: {len(pairs):,} pairs, {letters:,} letters"
+        return self.training(aligner, pairs, held_out, describe, about, metric="recall")
 
     def workload(self, folder: Path) -> Path:
         path = folder / "pairs.tsv"
@@ -152,11 +142,6 @@ class Align(Command):
             name = f"{row['above'] + (row['above'] > 0)} - {row['to']} %"
             lines.append(f"{name:22}{shown:>10}{row['alignments']:>12,}")
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.alignment.inspection import look
-
-        return look(model, top, picture)
 
 
 COMMAND = Align()

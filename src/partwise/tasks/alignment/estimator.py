@@ -139,12 +139,6 @@ class Aligner(Structured):
         "memory": (is_real(0.0), "a float in the range (0, inf)"),
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # aligned pairs have their own
-        tags.input_tags.two_d_array = False
-        return tags
-
     # -- training -----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
@@ -168,12 +162,11 @@ class Aligner(Structured):
         if given.partners is None:
             raise ValueError("There are no alignments to learn from: give y, or AlignedPairs that are aligned.")
         weight = example_weights(sample_weight, len(given), "pair")
-        start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
-        if start is None:
+        if self._previous_weights is None:
             self._choose_letters(given)
         seed = self._seed()
         given, weight, held = self._parts(given, weight, validation, read_pairs, seed)
-        self._solve(self._problem(given), loss, weight, self._judge(held), start, seed, checkpoint)
+        self._solve(self._problem(given), loss, weight, self._judge(held), self._previous_weights, seed, checkpoint)
         return self
 
     def _choose_letters(self, given: Pairs) -> None:
@@ -281,15 +274,11 @@ class Aligner(Structured):
         check_k(k, 16000)
         given, problem = self._read(X)
         check_memory(given.lengths, self.memory, BYTES + 6 * int(k), given.places)
-        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
-        starts = problem.starts
-        return [
-            [
-                (Alignment(given.first[i], given.second[i], out[j, starts[i] : starts[i + 1]].tolist()), float(values[i, j]))
-                for j in range(int(found[i]))
-            ]
-            for i in range(len(found))
-        ]
+
+        def answer(i: int, partners: np.ndarray) -> Alignment:
+            return Alignment(given.first[i], given.second[i], partners.tolist())
+
+        return self._kbest(problem, k, problem.starts, answer)
 
     def calibrate(self, X, y=None):
         """Fit the temperature to held-out data, so that probabilities may be asked for after training with a margin loss."""
@@ -339,16 +328,14 @@ class Aligner(Structured):
             "labels": self.classes_,
             "templates": list(self.templates_),
             "properties": {name: dict(values) for name, values in self.properties_.items()},
-            "training": self.training_,
         }
-        return header, {"weights": self.weights_}
+        return header, {}
 
     def _from_file(self, header, tensors, need):
-        self.classes_, self.training_ = labels_in(header), header.get("training")
+        self.classes_ = labels_in(header)
         self.templates_, self.properties_ = need(header, "templates", list), need(header, "properties", dict)
         if not all(isinstance(name, str) for name in (*self.classes_.tolist(), *self.templates_, *self.properties_)):
             raise ValueError("letters, templates or properties are not strings")
         if not all(isinstance(values, dict) for values in self.properties_.values()):
             raise ValueError("properties are not tables of letters")
-        self.weights_ = tensors["weights"]
         return self._no_tables().n_features

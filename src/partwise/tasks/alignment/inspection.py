@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.losses.records import get_loss
 from partwise.tasks.common.command_options import Refusal
 
 
@@ -17,9 +16,7 @@ def look(aligner: Any, top: int | None, picture: Path | None) -> tuple[dict[str,
     about: dict[str, Any] = {
         "task": "align",
         "mode": aligner.mode,
-        "loss": get_loss(aligner.loss).name,
-        "C": aligner.C,
-        "solver": aligner.solver_,
+        **aligner._how_learnt(),
         "letters": letters,
         "templates": aligner.templates_,
         "weights": int(aligner.weights_.size),

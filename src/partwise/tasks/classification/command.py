@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, Seconds, Told
+from partwise.tasks.common.command import Command, Seconds, Told, json_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, OUTPUT, WEIGHTS, Refusal, Training, option, percent
 
 MOST_ROWS = 40  # classes of the table for people, and confusions
@@ -113,11 +113,11 @@ class Examples:
     def __len__(self) -> int:
         return len(self.table)
 
-    def truth(self, model: Any) -> list[Any]:
-        """The classes, of the type that the model's are; what is none of them stays as it is written."""
+    def truth(self, classes: Iterable[Any]) -> list[Any]:
+        """The class of each, of the type that these classes are; what is none of them stays as it is written."""
         if self.labels is None:
             raise Refusal(f"{self.table.name}: there is no column of classes to compare with.")
-        known = {str(label): label for label in model.classes_.tolist()}
+        known = {str(label): label for label in classes}
         return [known.get(plain(cell, known), cell) for cell in self.labels]
 
 
@@ -178,7 +178,7 @@ def as_jsonl(model: Any, data: Examples, options: Any) -> str:
             row["probability"] = max(p)
             if options.all_marginals:
                 row["probabilities"] = dict(zip(names, p, strict=True))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_labels(model: Any, data: Examples, options: Any) -> str:
@@ -223,11 +223,12 @@ class Classify(Command):
         y = as_classes(labels, table, options.unknown_label)
         model.table_ = as_dict(form)
         held_out = None if dev is None else read_for(model, dev, options)
-        n_classes = len({label for label in (y if isinstance(y, list) else y.tolist()) if label is not None})
+        classes = {label for label in (y if isinstance(y, list) else y.tolist()) if label is not None}
+        n_classes = len(classes)
         require_room(X.shape[1], n_classes, model)
 
         def fit(checkpoint: Any) -> None:
-            model.fit(X, y, validation=None if held_out is None else known_part(held_out, y, model), checkpoint=checkpoint)
+            model.fit(X, y, validation=None if held_out is None else known_part(held_out, classes), checkpoint=checkpoint)
 
         def about() -> dict[str, Any]:
             return {
@@ -255,18 +256,19 @@ class Classify(Command):
     def count(self, data: Examples) -> dict[str, int]:
         return {"examples": len(data)}
 
+    def read_for(self, model: Any, file: str, options: Any) -> Examples:
+        return read_for(model, file, options)
+
+    def form(self, options: Any) -> Callable[[Any, Any], str | bytes]:
+        form: Any = super().form(options)
+        return functools.partial(form, options=options)
+
     def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
-        form: Any = self.form(options)
-        data = read_for(model, file, options)
+        self.form(options)
         if options.calibrate is not None:
             held_out = read_for(model, options.calibrate, options)
-            model.calibrate(held_out.X, held_out.truth(model))
-        seconds("read")
-        made = form(model, data, options)
-        seconds("label")
-        write(made.encode(options.encoding))
-        seconds("write")
-        return {"examples": len(data), "examples_per_second": len(data) / max(seconds["label"], 1e-9)}
+            model.calibrate(held_out.X, held_out.truth(model.classes_.tolist()))
+        return super().predict(model, file, options, write, seconds)
 
     def evaluate(self, model: Any, file: str, options: Any, seconds: Seconds) -> Told:
         data = read_for(model, file, options)
@@ -278,7 +280,7 @@ class Classify(Command):
     def scores(self, model: Any, data: Examples, options: Any = None) -> dict[str, Any]:
         from partwise.tasks.classification.scores import class_scores
 
-        scores = class_scores(data.truth(model), model.predict(data.X))
+        scores = class_scores(data.truth(model.classes_.tolist()), model.predict(data.X))
         found: dict[str, Any] = {
             "accuracy": scores.accuracy,
             "f1": scores.f1,
@@ -337,16 +339,13 @@ class Classify(Command):
         return list_suspects(model, data, truth, options.folds)
 
 
-def known_part(held_out: Examples, y: Any, model: Any) -> tuple[Any, list[Any]]:
+def known_part(held_out: Examples, classes: set[Any]) -> tuple[Any, list[Any]]:
     """The held-out examples whose class is one that there is to learn: the others cannot be answered rightly anyway."""
-    known = {str(label): label for label in (y if isinstance(y, list) else y.tolist()) if label is not None}
-    if held_out.labels is None:
-        raise Refusal(f"{held_out.table.name}: there is no column of classes to compare with.")
-    cells = [plain(cell, known) for cell in held_out.labels]
-    which = [i for i, cell in enumerate(cells) if cell in known]
+    truth = held_out.truth(classes)
+    which = [i for i, label in enumerate(truth) if label in classes]
     if not which:
         raise Refusal(f"{held_out.table.name}: none of its classes is one of the training file.")
-    return held_out.X[which], [known[cells[i]] for i in which]
+    return held_out.X[which], [truth[i] for i in which]
 
 
 def confusions(scores: Any) -> list[tuple[Any, Any, int]]:

@@ -116,7 +116,8 @@ class Classifier(ClassSuspects, ClassModel):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.target_tags.required = True
+        tags.input_tags.two_d_array = tags.input_tags.sparse = True
         return tags
 
     # -- training -----------------------------------------------------------------------------------------------------

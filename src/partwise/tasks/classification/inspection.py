@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.losses.records import get_loss
 from partwise.tasks.classification.table_form import TableForm, from_dict
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.label_arrays import shown
@@ -33,9 +32,7 @@ def look(model: Any, top: int | None, label: str | None, picture: Path | None) -
         "weights": int(model.weights_.size),
         "weights_not_zero": int(np.count_nonzero(model.weights_)),
         "scaled": model.scale_ is not None,
-        "loss": get_loss(model.loss).name,
-        "C": model.C_,
-        "solver": model.solver_,
+        **model._how_learnt(),
         "trained_on": None if form is None else form.kind,
         "training": model.training_,
     }

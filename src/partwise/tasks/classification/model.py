@@ -195,17 +195,17 @@ class ClassModel(HiddenStates, Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header = {"labels": self.classes_, "n_features": int(self.n_features_in_), "training": self.training_}
+        header = {"labels": self.classes_, "n_features": int(self.n_features_in_)}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = [str(name) for name in self.feature_names_in_]
         if self.table_ is not None:
             header["table"] = self.table_
-        arrays = {"weights": self.weights_, "scale": self.scale_, "centre": self.centre_}
+        arrays = {"scale": self.scale_, "centre": self.centre_}
         return header, {name: array for name, array in arrays.items() if array is not None}
 
     def _from_file(self, header, tensors, need):
         self.classes_, self.n_features_in_ = labels_in(header), count_in(header)
-        self.training_, self.table_ = header.get("training"), header.get("table")
+        self.table_ = header.get("table")
         if "feature_names" in header:
             names = need(header, "feature_names", list)
             if len(names) != self.n_features_in_:
@@ -217,5 +217,4 @@ class ClassModel(HiddenStates, Structured):
                 raise ValueError("features are scaled by something that is not a number for each")
         if self.scale_ is not None and not (self.scale_ > 0).all():
             raise ValueError("features are divided by something that is not positive")
-        self.weights_ = tensors["weights"]
         return self._n_inputs(self.n_features_in_) * self._states.n

@@ -77,7 +77,8 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listi
 
     `truth`: the same file with correct classes, if there is one.
     """
-    labels, known = data.truth(model), set(model.classes_.tolist())
+    known = set(model.classes_.tolist())
+    labels = data.truth(known)
     for i, label in enumerate(labels):
         if label not in known:
             raise Refusal(f"{data.table.place(i)}: the model knows no class {label!r}.")
@@ -89,7 +90,7 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listi
         rows.append(Listed((i, line, suspect.margin, suspect.given, suspect.believed), partial(told, suspect, line)))
     found = None
     if truth is not None:
-        right = truth.truth(model)
+        right = truth.truth(known)
         if len(right) != len(labels):
             raise Refusal(f"--truth {truth.table.name}: it must have the rows of {data.table.name}, with other classes only.")
         wrong = np.array([a != b for a, b in zip(labels, right, strict=True)])

@@ -294,17 +294,10 @@ def check_classes(cells: Sequence[str], table: Table | SvmlightTable, form: Form
     where, advice = form.said(chosen), "Say which column they are in: --label-column."
     if len(counts) < 2:
         raise Refusal(f"{table.name}: all {len(cells):,} rows are of one class, {cells[0]!r} ({where}). {advice}")
-    if whole_numbers(list(counts)) is None and all(is_quantity(cell) for cell in counts):
+    numbers = [as_number(cell) for cell in counts]
+    if whole_numbers(list(counts)) is None and all(number is not None and np.isfinite(number) for number in numbers):
         i = next(i for i, cell in enumerate(cells) if whole_numbers([cell]) is None)
         raise Refusal(f"{table.place(i)}: {cells[i]} is a quantity, not a class ({where}). {advice}")
     once = sum(n == 1 for n in counts.values())
     if not chosen and len(cells) > 20 and 2 * once > len(cells):
         raise Refusal(f"{table.name}: {once:,} of {len(cells):,} rows are the only ones of their class ({where}). {advice}")
-
-
-def is_quantity(cell: str) -> bool:
-    """Whether a cell is a number."""
-    try:
-        return np.isfinite(float(cell))
-    except ValueError:
-        return False

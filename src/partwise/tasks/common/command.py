@@ -5,9 +5,10 @@ Neither typer nor scikit-learn is imported here: `partwise.cli` makes verbs of t
 
 from __future__ import annotations
 
-import gzip
+import importlib
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -58,7 +59,20 @@ class Command:
 
     def inputs(self, options: Any) -> dict[str, Any]:
         """Files that the options name."""
-        return {}
+        return {"--templates": getattr(options, "template_file", None)}
+
+    def training(
+        self, model: Any, data: Any, held_out: Any, describe: str, about: Callable[[], dict[str, Any]], **more: Any
+    ) -> Training:
+        """What `start` returns where the estimator takes the data as they were read, and the held-out data likewise."""
+        return Training(
+            model,
+            lambda checkpoint: model.fit(data, validation=held_out, checkpoint=checkpoint),
+            describe,
+            about,
+            None if held_out is None else lambda: self.scores(model, held_out),
+            **more,
+        )
 
     def workload(self, folder: Path) -> Path:
         """A tiny file to train on, made up and written there: what tests of all tasks use."""
@@ -69,6 +83,10 @@ class Command:
     def read(self, file: str, options: Any) -> Any:
         """The data in a file."""
         raise NotImplementedError
+
+    def read_for(self, model: Any, file: str, options: Any) -> Any:
+        """The data in a file, for a model to answer."""
+        return self.read(file, options)
 
     def count(self, data: Any) -> dict[str, int]:
         """How much it is: ``{"sequences": ..., "tokens": ...}``, or what they are called there."""
@@ -86,7 +104,7 @@ class Command:
     def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
         """Write the model's answers; returns how much it was."""
         form = self.form(options)
-        data = self.read(file, options)
+        data = self.read_for(model, file, options)
         seconds("read")
         made = form(model, data)
         seconds("label")
@@ -106,7 +124,7 @@ class Command:
 
     def evaluate(self, model: Any, file: str, options: Any, seconds: Seconds) -> Told:
         """Score a model by a file that has the truth."""
-        data = self.read(file, options)
+        data = self.read_for(model, file, options)
         seconds("read")
         found = self.scores(model, data)
         seconds("label")
@@ -118,7 +136,8 @@ class Command:
 
     def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
         """What the model is and has learnt: for machines, for people; and drawn, if there is a name for the picture."""
-        raise NotImplementedError
+        package = type(self).__module__.rpartition(".")[0]
+        return importlib.import_module(f"{package}.inspection").look(model, top, picture)
 
     def inspect(self, model: Any, options: Any) -> Told:
         """What the model is, and what it has learnt."""
@@ -130,9 +149,9 @@ class Command:
         raise NotImplementedError
 
 
-def compressed(path: Path | None, content: bytes) -> bytes:
-    """As a file of that name should have it."""
-    return gzip.compress(content, mtime=0) if path is not None and path.suffix == ".gz" else content
+def json_lines(rows: Iterable[dict[str, Any]]) -> str:
+    """One JSON object a line."""
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
 def written_lines(path: Path) -> list[str]:

@@ -133,7 +133,9 @@ def save(estimator: Any, path: Any) -> None:
     name = type(estimator).__name__
     if name not in BY_ESTIMATOR or not isinstance(estimator, BY_ESTIMATOR[name].core):
         raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(BY_ESTIMATOR)}.")
-    model, tensors = estimator._to_file()
+    model, arrays = estimator._to_file()
+    model = model if estimator.training_ is None else {**model, "training": estimator.training_}
+    tensors = {"weights": estimator.weights_, **arrays}
     parameters = {key: value for key, value in estimator.parameters().items() if key not in NOT_SAVED}
     if isinstance(parameters.get("random_state"), np.random.RandomState):
         parameters["random_state"] = None
@@ -265,6 +267,8 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool
     if not np.isfinite(weights).all():
         raise ValueError("the weights are not all finite")
     weights = weights if weights.flags.writeable else weights.copy()
+    estimator.weights_ = weights
+    estimator.training_ = None if model.get("training") is None else _need(model, "training", dict)
     expected = estimator._from_file(model, {**tensors, "weights": weights}, _need)
     if expected != weights.size:
         raise ValueError(f"there are {weights.size} weights where the model needs {expected}")

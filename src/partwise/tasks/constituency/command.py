@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command import Command, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
 TINY = """(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))
@@ -58,7 +57,7 @@ def as_jsonl(parser: Any, data: Any) -> str:
         }
         for i, t in enumerate(trees)
     )
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_drawings(parser: Any, data: Any) -> str:
@@ -105,17 +104,8 @@ class Constituency(Command):
                 "features": 1 << parser.hash_bits,
             }
 
-        return Training(
-            parser,
-            lambda checkpoint: parser.fit(data, validation=held_out, checkpoint=checkpoint),
-            f"{data.name}: {len(data):,} trees, {data.n_words:,} words",
-            about,
-            None if held_out is None else lambda: self.scores(parser, held_out),
-            metric="f1",
-        )
-
-    def inputs(self, options: Any) -> dict[str, Any]:
-        return {"--templates": getattr(options, "template_file", None)}
+        describe = f"{data.name}: {len(data):,} trees, {data.n_words:,} words"
+        return self.training(parser, data, held_out, describe, about, metric="f1")
 
     def workload(self, folder: Path) -> Path:
         path = folder / "trees.mrg"
@@ -151,11 +141,6 @@ class Constituency(Command):
         lines.append(f"{'tags':24}{percent(found['tags']):>12}")
         lines.append(f"sentences without a tree of the grammar: {found['unparsed']:,}")
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.constituency.inspection import look
-
-        return look(model, top, picture)
 
 
 COMMAND = Constituency()

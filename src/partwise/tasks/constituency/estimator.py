@@ -21,7 +21,7 @@ from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
 from partwise.solvers.defaults import MARGIN, Defaults
-from partwise.structures.constituency.kernels import (
+from partwise.structures.constituency.problem import (
     BEST_BYTES,
     SUMS_BYTES,
     GrammarProblem,
@@ -111,12 +111,6 @@ class ConstituencyParser(Structured):
         "tags": one_of("given", "predicted"),
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # brackets have their own
-        tags.input_tags.two_d_array = False
-        return tags
-
     # -- training -----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
@@ -136,21 +130,20 @@ class ConstituencyParser(Structured):
             As in `SequenceLabeler.fit`.
         """
         loss = self._check_parameters()
-        warm = self.warm_start and hasattr(self, "weights_")
+        start = self._previous_weights
         given = read_constituents(X, y, self._tagged)
         if given.trees is None:
             raise ValueError("There are no trees to learn from: give y, or trees in brackets.")
         weight = example_weights(sample_weight, len(given), "sentence")
         seed = self._seed()
         given, weight, held = self._parts(given, weight, validation, self._read, seed)
-        if not warm:
+        if start is None:
             complete = [tree for tree in given.trees or () if not is_partial(tree)]
             if not complete:
                 raise ValueError("A grammar is read from complete trees, and there are none: all have brackets labelled '?'.")
             self.grammar_ = read_grammar(complete, self.markov)
         self.classes_ = np.array(self.grammar_.labels(), object)
         self._say(f"{len(self.grammar_.symbols)} symbols, {len(self.grammar_.rules)} rules")
-        start = self.weights_ if warm else None
         self._solve(self._problem(given, labelled=True), loss, weight, self._judge(held), start, seed, checkpoint)
         return self
 
@@ -294,9 +287,8 @@ class ConstituencyParser(Structured):
             "roots": np.flatnonzero(grammar.packed.root).tolist(),
             "main_root": grammar.main_root,
             "main_tag": grammar.main_tag,
-            "training": self.training_,
         }
-        return header, {"weights": self.weights_, "rules": np.ascontiguousarray(grammar.rules, np.int32)}
+        return header, {"rules": np.ascontiguousarray(grammar.rules, np.int32)}
 
     def _from_file(self, header, tensors, need):
         symbols = labels_in(header).tolist()
@@ -308,7 +300,5 @@ class ConstituencyParser(Structured):
         compile_arc_templates(as_arc_templates(self.templates or SPANS), names)  # or it says what is wrong
         self.grammar_ = rebuild(header, tensors["rules"], symbols)
         self.classes_ = need(header, "classes", np.ndarray)
-        self.training_ = header.get("training")
-        self.weights_ = tensors["weights"]
         S, R = self.grammar_.packed.n_symbols, self.grammar_.packed.keys.size
         return ((1 << self.hash_bits) + (R + S - 1) // S) * S

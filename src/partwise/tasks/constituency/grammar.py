@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.structures.constituency.kernels import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
+from partwise.structures.constituency.problem import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
 from partwise.tasks.constituency.files import Constituent
 
 JOIN, MADE_UP, UNKNOWN = "+", "@", "?"

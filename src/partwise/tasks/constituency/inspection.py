@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.losses.records import get_loss
 from partwise.tasks.common.plots import new_figure, save
 from partwise.tasks.constituency.estimator import ConstituencyParser
 
@@ -46,9 +45,7 @@ def summary(parser: ConstituencyParser) -> dict[str, Any]:
         "weights": int(parser.weights_.size),
         "weights_not_zero": int(np.count_nonzero(parser.weights_)),
         "dtype": str(parser.weights_.dtype),
-        "loss": get_loss(parser.loss).name,
-        "C": parser.C,
-        "solver": parser.solver_,
+        **parser._how_learnt(),
         "training": parser.training_,
     }
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, written_lines
+from partwise.tasks.common.command import Command, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
 
 TINY = (  # sentences: form, tag, head, relation of each word
@@ -49,7 +48,7 @@ def as_jsonl(parser: Any, treebank: Any) -> str:
     """One JSON object a sentence."""
     trees = parser.predict(treebank)
     rows = ({"words": treebank.forms(i), "heads": t.heads, "relations": t.relations} for i, t in enumerate(trees))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_drawings(parser: Any, treebank: Any) -> str:
@@ -94,17 +93,10 @@ class Parse(Command):
                 "single_root": parser.single_root_,
             }
 
-        return Training(
-            parser,
-            lambda checkpoint: parser.fit(treebank, validation=held_out, checkpoint=checkpoint),
-            f"{treebank.name}: {len(treebank):,} sentences, {treebank.words.n_tokens:,} words, {len(treebank.names)} relations",
-            about,
-            None if held_out is None else lambda: self.scores(parser, held_out),
-            metric="uas",
+        describe = (
+            f"{treebank.name}: {len(treebank):,} sentences, {treebank.words.n_tokens:,} words, {len(treebank.names)} relations"
         )
-
-    def inputs(self, options: Any) -> dict[str, Any]:
-        return {"--templates": getattr(options, "template_file", None)}
+        return self.training(parser, treebank, held_out, describe, about, metric="uas")
 
     def workload(self, folder: Path) -> Path:
         path, lines = folder / "trees.conllu", []
@@ -158,11 +150,6 @@ class Parse(Command):
         if "proven" in found:
             lines.append(f"{'proven to be the best':24}{percent(found['proven']):>12}")
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.dependency.inspection import look
-
-        return look(model, top, picture)
 
 
 COMMAND = Parse()

@@ -27,7 +27,7 @@ from partwise.losses.records import Loss, get_loss
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.solvers.defaults import MARGIN, Defaults
-from partwise.structures.dependency.kernels import TreeProblem, is_projective, tree_problem
+from partwise.structures.dependency.problem import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.problem import NOT_PROVEN
 from partwise.structures.multiclass import multiclass_problem
@@ -126,12 +126,6 @@ class DependencyParser(Structured):
         "candidates": (is_count(1), "an int in the range [1, inf)"),
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # a treebank has its own
-        tags.input_tags.two_d_array = False
-        return tags
-
     # -- training -----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
@@ -152,8 +146,8 @@ class DependencyParser(Structured):
             As in `SequenceLabeler.fit`, for the heads.
         """
         loss = self._check_parameters()
-        warm = self.warm_start and hasattr(self, "weights_")
-        given = read_sentences(X, y, self.columns, self.columns_ if warm else None)
+        start = self._previous_weights
+        given = read_sentences(X, y, self.columns, None if start is None else self.columns_)
         if given.heads is None:
             raise ValueError("There are no trees to learn from: give y, or a treebank with heads.")
         weight = example_weights(sample_weight, len(given.lengths), "sentence")
@@ -168,9 +162,8 @@ class DependencyParser(Structured):
         self.columns_, self.single_root_ = given.names, single_root
         tags = next((name for name in ("upos", "xpos") if name in given.names), None)
         self.tags_ = () if tags is None else tuple(sorted(given.words.cells[given.names.index(tags)]))
-        start = self.weights_ if warm else None
         if self.order == 2:
-            before = getattr(self, "pruner_weights_", None) if warm else None
+            before = None if start is None else getattr(self, "pruner_weights_", None)
             self._say("a model of first order, to choose arcs by")
             self._solve(self._first_order(given), loss, weight, None, before, seed)
             self.pruner_weights_ = self.weights_
@@ -342,12 +335,7 @@ class DependencyParser(Structured):
         if self.order == 2:
             raise ValueError(f"The k best trees are known for order=1 only. This {self._who} has order=2.")
         given = self._read(X)
-        out, values, found = passes.kbest(self._problem(given, labelled=False), self.weights_, int(k), self.n_jobs)
-        starts = given.words.starts
-        return [
-            [(out[j, starts[i] : starts[i + 1]].tolist(), float(values[i, j])) for j in range(int(found[i]))]
-            for i in range(len(found))
-        ]
+        return self._kbest(self._problem(given, labelled=False), k, given.words.starts, lambda i, heads: heads.tolist())
 
     # -- the model file -----------------------------------------------------------------------------------------------
 
@@ -356,11 +344,11 @@ class DependencyParser(Structured):
             "columns": list(self.columns_),
             "single_root": bool(self.single_root_),
             "tags": list(self.tags_),
-            "training": self.training_,
             **({"labels": self.classes_} if len(self.classes_) else {}),
         }
-        weights = {"weights": self.weights_, "relation_weights": self.relation_weights_}
-        return header, weights | ({"pruner_weights": self.pruner_weights_} if self.order == 2 else {})
+        return header, {"relation_weights": self.relation_weights_} | (
+            {"pruner_weights": self.pruner_weights_} if self.order == 2 else {}
+        )
 
     def _from_file(self, header, tensors, need):
         labelled = "labels" in header and header.get("labelled") is not False  # once there was a label to stand for none
@@ -376,8 +364,7 @@ class DependencyParser(Structured):
             compile_pair_templates(pairs, self.columns_)
         self.single_root_ = header.get("single_root") is True
         self.tags_ = tuple(map(str, header.get("tags") or ()))
-        self.training_ = header.get("training")
-        self.weights_, self.relation_weights_ = tensors["weights"], tensors["relation_weights"]
+        self.relation_weights_ = tensors["relation_weights"]
         if self.order == 2:
             pruner = tensors.get("pruner_weights")
             if pruner is None or pruner.shape != self.weights_.shape or not np.isfinite(pruner).all():

@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.features.arc_rows import ALONE, FIRST_ORDER, hash_text, mix, stretch
-from partwise.losses.records import get_loss
 from partwise.tasks.common.plots import heat_map, new_figure, save
 from partwise.tasks.dependency.estimator import RELATION_BITS, DependencyParser
 
@@ -63,9 +62,7 @@ def summary(parser: DependencyParser) -> dict[str, Any]:
         "single_root": bool(parser.single_root_),
         "order": parser.order,
         "relations": parser.classes_.tolist(),
-        "loss": get_loss(parser.loss).name,
-        "C": (parser.training_ or {}).get("C", parser.C),  # None: what the loss asked for
-        "solver": parser.solver_,
+        **parser._how_learnt(),
         "training": parser.training_,
     }
 

@@ -12,7 +12,7 @@ import numpy as np
 from partwise import passes
 from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
-from partwise.structures.dependency.kernels import TreeProblem
+from partwise.structures.dependency.problem import TreeProblem
 
 LEAST = 1e-4
 SHARPNESS = 3.0  # inverse temperature for margin losses, whose scores are counted in margins: three of them rule an arc out

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command
+from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FILES, LABELS, Refusal, Training, option, percent
 
 MOST_DRAWN = 20  # into one PNG
@@ -53,7 +52,7 @@ def as_jsonl(folder: Any, data: Any) -> str:
         {"id": name, "sequence": sequence, "structure": structure}
         for name, sequence, structure in zip(data.names, data.sequences, folder.predict(data), strict=True)
     )
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_pictures(folder: Any, data: Any) -> str:
@@ -110,14 +109,8 @@ class Fold(Command):
                 "pseudoknot_pairs": int(data.pseudoknots.sum()),
             }
 
-        return Training(
-            folder,
-            lambda checkpoint: folder.fit(data, validation=held_out, checkpoint=checkpoint),
-            f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}",
-            about,
-            None if held_out is None else lambda: self.scores(folder, held_out),
-            metric="f1",
-        )
+        describe = f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}"
+        return self.training(folder, data, held_out, describe, about, metric="f1")
 
     def workload(self, folder: Path) -> Path:
         path = folder / "rna.fasta"
@@ -161,11 +154,6 @@ class Fold(Command):
                 f"{found['pseudoknot_pairs']:,} pairs of pseudoknots are not counted: nested structures cannot have them"
             )
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.folding.inspection import look
-
-        return look(model, top, picture)
 
 
 COMMAND = Fold()

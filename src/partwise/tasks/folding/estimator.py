@@ -115,12 +115,6 @@ class RnaFolder(Structured):
         "pseudoknots": one_of("drop", "refuse"),
     }
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # an RnaSet has its own
-        tags.input_tags.two_d_array = False
-        return tags
-
     def _check_parameters(self) -> Loss:
         loss = super()._check_parameters()
         if self.decode == "mea" and not loss.is_smooth:
@@ -167,8 +161,7 @@ class RnaFolder(Structured):
             )
         if not (problem.gold >= 0).any():
             warnings.warn(f"{self._who}: there is no base pair in the training structures, and so none to learn.", stacklevel=2)
-        start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
-        self._solve(problem, loss, weight, self._judge(held, loss), start, seed, checkpoint)
+        self._solve(problem, loss, weight, self._judge(held, loss), self._previous_weights, seed, checkpoint)
         return self
 
     def _judge(self, held: Sequences | None, loss: Loss) -> Any:
@@ -272,12 +265,7 @@ class RnaFolder(Structured):
         """For each sequence a list of at most k pairs (dot-bracket, score), best first. k * n calls of the oracle."""
         check_k(k)
         problem = self._problem(self._read(X))[0]
-        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
-        starts = problem.starts
-        return [
-            [(write_dot_bracket(out[j, starts[i] : starts[i + 1]]), float(values[i, j])) for j in range(int(found[i]))]
-            for i in range(len(found))
-        ]
+        return self._kbest(problem, k, problem.starts, lambda i, partners: write_dot_bracket(partners))
 
     def decision_value(self, X, y=None) -> np.ndarray:
         """The score of the given structures, or of the best ones."""
@@ -301,8 +289,7 @@ class RnaFolder(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        return {"training": self.training_}, {"weights": self.weights_}
+        return {}, {}
 
     def _from_file(self, header, tensors, need):
-        self.weights_, self.training_ = tensors["weights"], header.get("training")
         return tying().n_weights

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from partwise.losses.records import get_loss
 from partwise.structures.folding.loops import BASES, BULGE, HAIRPIN, INTERNAL, LONGEST, SHORTEST, STACK, tying
 
 CANONICAL = ("AU", "UA", "CG", "GC", "GU", "UG")
@@ -19,9 +18,7 @@ def look(folder: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
         "weights_not_zero": sum(value != 0.0 for value in named.values()),
         "pairs": "all" if folder.pairs is None else list(folder.pairs),
         "max_loop": folder.max_loop,
-        "loss": get_loss(folder.loss).name,
-        "C": folder.C,
-        "solver": folder.solver_,
+        **folder._how_learnt(),
         "decode": folder.decode,
         "gamma": folder.gamma,
         "training": folder.training_,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command
+from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
 SEARCH = ("iterations", "sweeps", "damping")
@@ -58,7 +58,7 @@ def as_jsonl(labeler: Any, data: Any) -> str:
     rows = []
     for graph, labels in zip(data.graphs, answers(labeler, data), strict=True):
         rows.append({"labels": labels} if data.is_pictures else as_row(graph) | {"labels": labels})
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return json_lines(rows)
 
 
 def as_labels(labeler: Any, data: Any) -> str:
@@ -124,13 +124,8 @@ class GraphCommand(Command):
                 "not_converged": labeler.not_converged_,
             }
 
-        return Training(
-            labeler,
-            lambda checkpoint: labeler.fit(data, validation=held_out, checkpoint=checkpoint),
-            f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes",
-            about,
-            None if held_out is None else lambda: self.scores(labeler, held_out),
-        )
+        describe = f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes"
+        return self.training(labeler, data, held_out, describe, about)
 
     def workload(self, folder: Path) -> Path:
         path = folder / "graphs.jsonl"
@@ -181,11 +176,6 @@ class GraphCommand(Command):
             shares = [percent(one[name]) for name in ("precision", "recall", "f1", "iou")]
             lines.append(f"{label:16}{one['nodes']:>10,}{shares[0]:>11}" + "".join(f"{share:>10}" for share in shares[1:]))
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.graphs.inspection import look
-
-        return look(model, top, picture)
 
 
 COMMAND = GraphCommand()

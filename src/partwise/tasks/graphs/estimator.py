@@ -122,12 +122,6 @@ class GraphLabeler(GraphModel):
     #: pictures are few and large, and Pegasos, whose first steps are wild, is slower to settle (docs/defaults.md)
     defaults = Defaults(solver={MARGIN: "dca"}, epochs={"dca": 20})
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # a GraphSet has its own
-        tags.input_tags.two_d_array = False
-        return tags
-
     # -- training -----------------------------------------------------------------------------------------------------
 
     def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
@@ -148,20 +142,19 @@ class GraphLabeler(GraphModel):
             As in `SequenceLabeler.fit`.
         """
         loss = self._check_parameters()
-        warm = self.warm_start and hasattr(self, "weights_")
-        given = self._read_like(X, y) if warm else read_data(X, y, self.neighbours, self.unknown)
+        start = self._previous_weights
+        given = read_data(X, y, self.neighbours, self.unknown) if start is None else self._read_like(X, y)
         if given.labels is None:
             raise ValueError("There are no labels to learn from: give y.")
         if not len(given):
             raise ValueError(f"{self._who} needs at least one graph to learn from. Got none.")
         weight = example_weights(sample_weight, len(given), "graph")
         seed = self._seed()
-        if not warm:
+        if start is None:
             self._learn_shape(given)
         given, weight, held = self._parts(given, weight, validation, self._read_like, seed)
-        truth = self._codes(given)
-        problem = self._problem(given, truth)
-        self._solve(problem, loss, weight, self._judge(held), self.weights_ if warm else None, seed, checkpoint)
+        problem = self._problem(given, self._codes(given))
+        self._solve(problem, loss, weight, self._judge(held), start, seed, checkpoint)
         self._tell(problem)
         return self
 
@@ -258,12 +251,4 @@ class GraphLabeler(GraphModel):
         """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle."""
         check_k(k)
         given = self._read_known(X)
-        out, values, found = passes.kbest(self._packed(given), self.weights_, int(k), self.n_jobs)
-        starts = given.starts
-        return [
-            [
-                (self.classes_[out[j, starts[i] : starts[i + 1]]].reshape(given.shapes[i]), float(values[i, j]))
-                for j in range(int(found[i]))
-            ]
-            for i in range(len(given))
-        ]
+        return self._kbest(self._packed(given), k, given.starts, lambda i, codes: self.classes_[codes].reshape(given.shapes[i]))

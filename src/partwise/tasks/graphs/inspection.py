@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.losses.records import get_loss
 from partwise.tasks.common.command_options import Refusal
 
 WIDE = 12  # labels, for tables of pairs of them to fit on a screen
@@ -24,9 +23,7 @@ def look(labeler: Any, top: int | None, picture: Path | None) -> tuple[dict[str,
         "pairwise": labeler.pairwise,
         "inference": labeler.inference,
         "weights": int(labeler.weights_.size),
-        "loss": get_loss(labeler.loss).name,
-        "C": labeler.C_,
-        "solver": labeler.solver_,
+        **labeler._how_learnt(),
         "training": labeler.training_,
         "pairwise_weights": dict(zip(labeler.edge_names_, labeler.pairwise_.tolist(), strict=True)),
     }

@@ -249,9 +249,8 @@ class GraphModel(Structured):
             "kind": self.kind_,
             "contrast_scale": float(self.contrast_scale_),
             "label_edges": [[int(a), int(b)] for a, b in self.label_edges_],
-            "training": self.training_,
         }
-        return header, {"weights": self.weights_}
+        return header, {}
 
     def _from_file(self, header, tensors, need):
         self.classes_, self.kind_ = labels_in(header), need(header, "kind", str)
@@ -265,8 +264,7 @@ class GraphModel(Structured):
             raise ValueError("the edges between labels are not between labels")
         if len(self.classes_) < 2 or (edges[:, 0] == edges[:, 1]).any() or not self.contrast_scale_ > 0.0:
             raise ValueError("there are fewer than two labels, or a label is joined with itself")
-        self.label_edges_, self.training_ = edges, header.get("training")
-        self.weights_ = tensors["weights"]
+        self.label_edges_ = edges
         return sum(block.n_weights for block in self._blocks().values())
 
 

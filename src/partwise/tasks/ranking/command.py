@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command
+from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FILES, LABELS, Training, option, percent
 
 DEPTHS = tuple(range(1, 11))  #: positions that NDCG is told for
@@ -54,12 +53,12 @@ def as_jsonl(ranker: Any, data: Any) -> str:
     """One JSON object a query."""
     import numpy as np
 
-    scores, lines = answers(ranker, data), []
+    scores, rows = answers(ranker, data), []
     for own in data.queries:
         order = own[np.argsort(-scores[own], kind="stable")].tolist()
         ranking = [{"line": int(data.lines[i]), "score": float(scores[i]), "note": data.notes[i]} for i in order]
-        lines.append(json.dumps({"qid": str(data.qid[own[0]]), "ranking": ranking}, ensure_ascii=False) + "\n")
-    return "".join(lines)
+        rows.append({"qid": str(data.qid[own[0]]), "ranking": ranking})
+    return json_lines(rows)
 
 
 class Rank(Command):
@@ -91,15 +90,11 @@ class Rank(Command):
                 "raw": raw,
             }
 
-        return Training(
-            ranker,
-            lambda checkpoint: ranker.fit(data, validation=held_out, checkpoint=checkpoint),
-            f"{data.name}: {len(data):,} documents of {queries:,} queries, {data.X.shape[1]} features",
-            about,
-            None if held_out is None else lambda: scores_of(held_out, ranker.predict(held_out), ranker.k),
-            metric=f"ndcg@{ranker.k}",
-            refusals=False,
-        )
+        describe = f"{data.name}: {len(data):,} documents of {queries:,} queries, {data.X.shape[1]} features"
+        made = self.training(ranker, data, held_out, describe, about, metric=f"ndcg@{ranker.k}", refusals=False)
+        if held_out is None:
+            return made
+        return made._replace(score=lambda: scores_of(held_out, ranker.predict(held_out), ranker.k))  # they are scaled already
 
     def workload(self, folder: Path) -> Path:
         path = folder / "queries.txt"
@@ -123,11 +118,6 @@ class Rank(Command):
         if found["queries_without_relevant"]:
             lines.append(f"{found['queries_without_relevant']:,} queries have nothing relevant in them and are not counted")
         return "\n".join(lines)
-
-    def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
-        from partwise.tasks.ranking.inspection import look
-
-        return look(model, top, picture)
 
 
 def scores_of(data: Any, scores: Any, k: int) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise import passes
 from partwise.losses.records import Loss, get_loss
 from partwise.solvers.defaults import LOG, MARGIN, Defaults
 from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
@@ -111,8 +110,7 @@ class Ranker(Structured):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.target_tags.required = False  # a RankingSet has its own
-        tags.input_tags.sparse = True
+        tags.input_tags.two_d_array = tags.input_tags.sparse = True
         return tags
 
     def _loss(self) -> Loss:
@@ -187,8 +185,7 @@ class Ranker(Structured):
         some = given.take(queries)
         weights = np.array([weight[own].mean() for own in queries])
         problem, weights = self._problem(some, weights)
-        start = self.weights_ if self.warm_start and hasattr(self, "weights_") else None
-        self._solve(problem, loss, weights, self._judge(held), start, seed, checkpoint)
+        self._solve(problem, loss, weights, self._judge(held), self._previous_weights, seed, checkpoint)
         self.n_features_in_ = given.X.shape[1]
         self._set_names(given.names)
         self.n_queries_, self.several_queries_ = len(queries), len(given.queries) > 1
@@ -295,12 +292,7 @@ class Ranker(Structured):
         queries = given.queries
         some = given.take(queries)
         problem = ranking_problem(some.X, [len(own) for own in queries], None, self.k, self.positions, "first", self._dtype)
-        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
-        places = problem.places
-        return [
-            [(own[out[j, places[i] : places[i + 1]]], float(values[i, j])) for j in range(int(found[i]))]
-            for i, own in enumerate(queries)
-        ]
+        return self._kbest(problem, k, problem.places, lambda i, ranking: queries[i][ranking])
 
     def predict_marginals(self, X, groups=None, *, qid=None) -> list[np.ndarray]:
         """P(a comes before b) for the documents of each query, an array (n, n). Of models of pairs with probabilities only."""
@@ -315,14 +307,12 @@ class Ranker(Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _to_file(self):
-        header: dict[str, Any] = {"n_features": self.n_features_in_, "training": self.training_}
-        header["several_queries"] = self.several_queries_
+        header: dict[str, Any] = {"n_features": self.n_features_in_, "several_queries": self.several_queries_}
         if hasattr(self, "feature_names_in_"):
             header["feature_names"] = list(self.feature_names_in_)
-        return header, {"weights": self.weights_}
+        return header, {}
 
     def _from_file(self, header, tensors, need):
-        self.weights_, self.training_ = tensors["weights"], header.get("training")
         self.n_features_in_ = count_in(header)
         self.several_queries_ = bool(header.get("several_queries", True))  # older files do not say
         names = need(header, "feature_names", list) if "feature_names" in header else None

@@ -18,9 +18,7 @@ def look(ranker: Any, top: int | None, picture: Path | None) -> tuple[dict[str, 
         "weights_not_zero": int((weights != 0.0).sum()),
         "objective": ranker.objective,
         "k": ranker.k,
-        "loss": ranker._loss().name,
-        "C": ranker.C,
-        "solver": ranker.solver_,
+        **ranker._how_learnt(),
         "training": ranker.training_,
     }
     lines = [f"{name:18}{value}" for name, value in about.items() if name != "training"]

@@ -148,9 +148,7 @@ class SequenceLabeler(Decoder):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.two_d_array = False  # lists of sequences, or one matrix with lengths=
-        tags.input_tags.three_d_array = True
-        tags.input_tags.sparse = True
+        tags.input_tags.three_d_array = tags.input_tags.sparse = True  # lists of sequences, or one matrix with lengths=
         return tags
 
     # -- data in memory -----------------------------------------------------------------------------------------------

@@ -250,10 +250,10 @@ class ChainModel(HiddenStates, Structured):
     def _to_file(self):
         state, tensors = self.encoder_.to_state()
         header = {"labels": self.classes_, "n_features": self.n_features_in_, "tokens": self.encoder_.kind, "encoder": state}
-        for name in ("label_column", "given_scheme", "training"):
+        for name in ("label_column", "given_scheme"):
             if getattr(self, f"{name}_", None) is not None:
                 header[name] = getattr(self, f"{name}_")
-        return header, {"weights": self.weights_, **tensors}
+        return header, tensors
 
     def _from_file(self, header, tensors, need):
         kind = need(header, "tokens", str)
@@ -268,10 +268,9 @@ class ChainModel(HiddenStates, Structured):
             self.encoder_.who = self._who
         if self.encoder_.n_features != count_in(header):
             raise ValueError("the features do not match their number")
-        for name, type_ in (("label_column", int), ("given_scheme", str), ("training", dict)):
+        for name, type_ in (("label_column", int), ("given_scheme", str)):
             setattr(self, f"{name}_", need(header, name, type_) if name in header else None)
         self.classes_ = labels_in(header)
-        self.weights_ = tensors["weights"]
         n_states = self._states.n
         if (n_states + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
             raise ValueError(f"there are {self.weights_.size} weights, too few for order {self.order}")

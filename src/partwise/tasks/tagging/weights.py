@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import numbering
-from partwise.losses.records import get_loss
 from partwise.tasks.common.plots import heat_map, new_figure, save
 from partwise.tasks.tagging.constraints import forbidden_transitions
 from partwise.tasks.tagging.decoder import Decoder
@@ -44,9 +43,7 @@ def summary(model: Decoder) -> dict[str, Any]:
         **({"hidden": model.hidden, "states": model.states_} if model.hidden > 1 else {}),
         "transitions": bool(model.use_transitions and getattr(encoder, "has_transitions", True)),
         "constraints": None if model.constraints is None else str(model.constraints),
-        "loss": get_loss(model.loss).name,
-        "C": model.C_,
-        "solver": model.solver_,
+        **model._how_learnt(),
         "temperature": model.temperature_,
         "label_column": model.label_column_,
         "given_scheme": model.given_scheme_,
