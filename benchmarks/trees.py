@@ -30,7 +30,7 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
-from partwise.structures.dependency.kernels import tree_problem
+from partwise.structures.dependency.problem import tree_problem
 
 SIZES = (10, 20, 40, 80)
 DEVIATIONS = (1, 10, 40, 100)

@@ -73,7 +73,7 @@ def read_trees(data: Path, corpus: str, sentences: int | None, bits: int) -> Cor
     from partwise.features.arc_rows import arc_rows
     from partwise.metrics import attachment_scores
     from partwise.objective import best_outputs
-    from partwise.structures.dependency.kernels import tree_problem
+    from partwise.structures.dependency.problem import tree_problem
     from partwise.tasks.dependency.data import one_root, read_sentences
     from partwise.tasks.dependency.files import COLUMNS, read_treebank
 

@@ -24,12 +24,9 @@ from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, padded_width
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference
-from partwise.structures.chain.problem import (  # noqa: F401 - one place to import chains from
+from partwise.structures.chain.problem import (
     ChainProblem,
     PartialChainProblem,
-    chain_blocks,
-    chain_problem,
-    take,
 )
 
 SCALAR = 8  # labels scored one by one that take as long as as many scored side by side

@@ -25,22 +25,13 @@ from partwise.engine.numerics import fill
 from partwise.features.rows import add_label, add_row, emit
 from partwise.structures.common.semirings import log_plus
 from partwise.structures.constituency.best import best_root, chart_of, inside, kbest_trees, read_best, span_number
-from partwise.structures.constituency.problem import (  # noqa: F401 - one place to import grammars from
+from partwise.structures.constituency.problem import (
     ANY_TAG,
-    BEST_BYTES,
     FREE,
     GLUE_TAG,
-    NO_TAG,
     NOTHING,
-    SUMS_BYTES,
-    Grammar,
     GrammarProblem,
     PartialGrammarProblem,
-    grammar_problem,
-    kbest_bytes,
-    make_grammar,
-    memory_needed,
-    nodes_of,
 )
 from partwise.structures.constituency.sums import inside_sums, log_entry, make_sums, outside_sums
 

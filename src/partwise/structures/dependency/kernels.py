@@ -24,13 +24,12 @@ from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, exp, fill
 from partwise.features.rows import add_label, add_row, emit
 from partwise.oracles.kbest_by_partition import kbest_by_partition
-from partwise.structures.dependency.problem import (  # noqa: F401 - one place to import trees from
+from partwise.structures.dependency.problem import (
     UNKNOWN,
     PartialTreeProblem,
     TreeProblem,
     cycle,
     is_projective,
-    tree_problem,
 )
 from partwise.structures.dependency.projective import best_projective_tree, sum_over_projective_trees
 from partwise.structures.dependency.spanning import best_tree, sum_over_trees
