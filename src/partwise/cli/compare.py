@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import typer
 from partwise.cli.common import finite, in_words, print_json, write
 from partwise.cli.options import JOBS, JSON, QUIET, as_command, as_parameters, filled, parameter
 from partwise.cli.paths import check_paths
+from partwise.cli.progress import ProgressLines
 from partwise.tasks.common.command_options import FILES, LEARNING, OUTPUT, Refusal, option
 
 SCORES = {"accuracy": "accuracy %", "f1": "F1 %"}
@@ -57,13 +57,9 @@ def command() -> Any:
 @in_words
 def run(data: str, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None:
     """Read, race, tell."""
-    o = filled(Options, given)
     from partwise.cli.compare_data import load
 
-    def report(text: str) -> None:
-        if not quiet:
-            print(text, file=sys.stderr, flush=True)
-
+    o, report = filled(Options, given), ProgressLines(quiet).say
     names = None if o.solvers is None else [name.strip() for name in o.solvers.split(",") if name.strip()]
     if names is not None and not names:
         raise Refusal("--solvers: name at least one, say --solvers sdm,dca.")
@@ -151,7 +147,7 @@ def draw(path: Path, found: Any, about: str) -> bool:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
     except ImportError:
         return False
-    import io
+    from partwise.tasks.common.plots import save
 
     scores = found.score_names()
     figure = Figure(figsize=(11, 8), layout="constrained")
@@ -186,7 +182,5 @@ def draw(path: Path, found: Any, about: str) -> bool:
         quality.grid(color="0.92")
     figure.legend(*top.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.suptitle(f"{about}; loss {found.loss}, C = {found.C:g}", fontsize=10)
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=130)
-    write(path, picture.getvalue())
+    save(figure, path, dpi=130)
     return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import typer
 
 from partwise.cli.common import in_words, print_json
 from partwise.cli.options import JSON, QUIET, as_command, as_parameters, filled, parameter
+from partwise.cli.progress import ProgressLines
 from partwise.tasks.common.command_options import Refusal, option
 
 HELP = "A table or figure of a paper: numbers with intervals, a plot, JSON. Interrupted, it goes on where it was."
@@ -49,10 +49,7 @@ def run(name: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
         raise Refusal("which experiment? partwise reproduce --list shows them.")
     from partwise.experiments import runner
 
-    def report(text: str) -> None:
-        if not quiet:
-            print(text, file=sys.stderr, flush=True)
-
+    report = ProgressLines(quiet).say
     out = Path("reproduction") / name if o.out is None else o.out
     if out.exists() and not out.is_dir():
         raise Refusal(f"{out} is not a folder.")

@@ -23,6 +23,7 @@ from partwise.cli.lazy_group import lazy_group
 from partwise.cli.options import as_command, as_parameters, filled, parameter
 from partwise.cli.paths import check_paths
 from partwise.cli.progress import ProgressLines, draw_history, write_history
+from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
 from partwise.tasks.common.registry import BY_VERB, TASKS, RegisteredTask
 
@@ -114,10 +115,8 @@ class Session:
 
     def __init__(self, task: RegisteredTask, output: Path, how: Run):
         self.task, self.output, self.how = task, output, how
-        self.seconds: dict[str, float] = {}
-        self.cpu: dict[str, float] = {}
-        self.begun, self.marked, self.cpu_marked = (*[time.perf_counter()] * 2, time.process_time())
-        self.cpu["start"] = self.cpu_marked
+        self.seconds, self.cpu = Seconds(), Seconds(time.process_time)
+        self.cpu["start"] = self.cpu.begun
         self.progress = ProgressLines(how.quiet or (how.as_json and not sys.stderr.isatty()))
         self.checkpoint = output.with_name(output.name + ".checkpoint")
 
@@ -181,9 +180,8 @@ class Session:
             write_history(self.how.history, result.history, training.metric, about)
         if self.how.curve is not None:
             draw_history(self.how.curve, result.history, training.metric, f"{result.loss.name}, {result.solver.name}")
-        self.seconds["total"] = time.perf_counter() - self.begun
-        self.cpu["total"] = time.process_time()
-        about |= {"model": str(self.output), "seconds": self.seconds, "cpu": self.cpu}
+        cpu = {**self.cpu, "total": time.process_time()}
+        about |= {"model": str(self.output), "seconds": self.seconds.total(), "cpu": cpu}
         self.say(summary(about))
         if self.how.as_json:
             print_json(about)
@@ -193,9 +191,8 @@ class Session:
 
     def mark(self, stage: str) -> None:
         """A stage is over: note how long it took."""
-        now, cpu_now = time.perf_counter(), time.process_time()
-        self.seconds[stage], self.cpu[stage] = now - self.marked, cpu_now - self.cpu_marked
-        self.marked, self.cpu_marked = now, cpu_now
+        self.seconds(stage)
+        self.cpu(stage)
 
     def say(self, text: str) -> None:
         """A line for people."""

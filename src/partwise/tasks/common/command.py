@@ -18,17 +18,18 @@ from partwise.tasks.common.command_options import Evaluate, Inspect, Options, Pr
 class Seconds(dict[str, float]):
     """How long each stage took: call it at the end of one."""
 
-    def __init__(self) -> None:
-        self.begun = self.marked = time.perf_counter()
+    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
+        self.clock, self.begun = clock, clock()
+        self.marked = self.begun
 
     def __call__(self, stage: str) -> None:
-        now = time.perf_counter()
+        now = self.clock()
         self[stage] = self.get(stage, 0.0) + now - self.marked
         self.marked = now
 
     def total(self) -> dict[str, float]:
         """With the sum of all."""
-        return {**self, "total": time.perf_counter() - self.begun}
+        return {**self, "total": self.clock() - self.begun}
 
 
 class Told(NamedTuple):

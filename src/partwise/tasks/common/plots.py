@@ -43,13 +43,13 @@ def heat_map(axes: Any, weights: np.ndarray, rows: Sequence[str], columns: Seque
     return image
 
 
-def save(figure: Any, path: Path) -> None:
+def save(figure: Any, path: Path, dpi: int = 150) -> None:
     """In the format that the name asks for."""
     import io
 
     content = io.BytesIO()
     try:
-        figure.savefig(content, format=path.suffix.lstrip(".") or "png", dpi=150)
+        figure.savefig(content, format=path.suffix.lstrip(".") or "png", dpi=dpi)
     except ValueError as error:
         raise Refusal(f"{path}: {error}.") from None
     with whole_file(path) as file:
