@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
@@ -14,6 +13,14 @@ from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, OUTPU
 
 MOST_ROWS = 40  # classes of the table for people, and confusions
 LARGE = 10.0  # root mean square of a feature
+TINY = """length,colour,class
+5.1,red,rose
+4.9,red,rose
+1.2,white,daisy
+1.4,yellow,daisy
+3.0,red,tulip
+3.1,yellow,tulip
+"""
 
 
 def read_separator(text: str) -> str:
@@ -201,6 +208,7 @@ class Classify(Command):
     inspect_options = Inspect
     suspects_options = Suspects
     forms = {"text": as_text, "jsonl": as_jsonl, "labels": as_labels}  # type: ignore[dict-item]  # they look at the options too
+    tiny = "flowers.csv", TINY
 
     def inputs(self, options: Any) -> dict[str, Any]:
         return {f"--{name}": getattr(options, name, None) for name in ("calibrate", "truth")}
@@ -246,12 +254,6 @@ class Classify(Command):
                 said += f"\nnote: there are {len(column.words):,} different words in column {name}; --drop {name} leaves it out"
         said += "" if model.scale else scale_advice(X)
         return Training(model, fit, said, about, None if held_out is None else lambda: self.scores(model, held_out))
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "flowers.csv"
-        rows = ("5.1,red,rose", "4.9,red,rose", "1.2,white,daisy", "1.4,yellow,daisy", "3.0,red,tulip", "3.1,yellow,tulip")
-        path.write_text("length,colour,class\n" + "".join(f"{row}\n" for row in rows))
-        return path
 
     def count(self, data: Examples) -> dict[str, int]:
         return {"examples": len(data)}

@@ -50,6 +50,7 @@ class Command:
     evaluate_options: ClassVar[type[Evaluate]] = Evaluate
     inspect_options: ClassVar[type[Inspect]] = Inspect
     suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
+    tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -76,8 +77,11 @@ class Command:
         )
 
     def workload(self, folder: Path) -> Path:
-        """A tiny file to train on, made up and written there: what tests of all tasks use."""
-        raise NotImplementedError
+        """A tiny file to train on, written there: what tests of all tasks use."""
+        name, text = self.tiny
+        path = folder / name
+        path.write_text(text)
+        return path
 
     # -- reading ------------------------------------------------------------------------------------------------------
 

@@ -81,6 +81,7 @@ class Constituency(Command):
     example = "partwise train constituency train.mrg --dev dev.mrg -o constituents.model"
     options = Options
     forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+    tiny = "trees.mrg", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.constituency.files import read_brackets
@@ -106,11 +107,6 @@ class Constituency(Command):
 
         describe = f"{data.name}: {len(data):,} trees, {data.n_words:,} words"
         return self.training(parser, data, held_out, describe, about, metric="f1")
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "trees.mrg"
-        path.write_text(TINY)
-        return path
 
     def read(self, file: str, options: Any) -> Any:
         from partwise.tasks.constituency.files import read_brackets_or_lines

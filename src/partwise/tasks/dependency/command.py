@@ -11,11 +11,20 @@ from partwise.tasks.common import command_options as common
 from partwise.tasks.common.command import Command, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
 
-TINY = (  # sentences: form, tag, head, relation of each word
-    "dogs NOUN 2 nsubj; bark VERB 0 root",
-    "we PRON 2 nsubj; read VERB 0 root; books NOUN 2 obj; . PUNCT 2 punct",
-    "cats NOUN 2 nsubj; chase VERB 0 root; old ADJ 4 amod; mice NOUN 2 obj",
-)
+TINY = """1 dogs _ NOUN _ _ 2 nsubj _ _
+2 bark _ VERB _ _ 0 root _ _
+
+1 we _ PRON _ _ 2 nsubj _ _
+2 read _ VERB _ _ 0 root _ _
+3 books _ NOUN _ _ 2 obj _ _
+4 . _ PUNCT _ _ 2 punct _ _
+
+1 cats _ NOUN _ _ 2 nsubj _ _
+2 chase _ VERB _ _ 0 root _ _
+3 old _ ADJ _ _ 4 amod _ _
+4 mice _ NOUN _ _ 2 obj _ _
+
+"""
 
 
 @dataclass
@@ -74,6 +83,7 @@ class Parse(Command):
     example = "partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model"
     options = Options
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+    tiny = "trees.conllu", TINY.replace(" ", "\t")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.dependency.files import read_treebank
@@ -97,16 +107,6 @@ class Parse(Command):
             f"{treebank.name}: {len(treebank):,} sentences, {treebank.words.n_tokens:,} words, {len(treebank.names)} relations"
         )
         return self.training(parser, treebank, held_out, describe, about, metric="uas")
-
-    def workload(self, folder: Path) -> Path:
-        path, lines = folder / "trees.conllu", []
-        for sentence in TINY:
-            for k, word in enumerate(sentence.split("; "), 1):
-                form, tag, head, relation = word.split()
-                lines.append("\t".join([str(k), form, "_", tag, "_", "_", head, relation, "_", "_"]))
-            lines.append("")
-        path.write_text("\n".join([*lines, ""]))
-        return path
 
     def read(self, file: str, options: Any) -> Any:
         from partwise.tasks.dependency.files import read_treebank

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
@@ -88,6 +87,7 @@ class Fold(Command):
     example = "partwise train fold train.fasta --dev dev.fasta -o folder.model"
     options = Options
     forms = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
+    tiny = "rna.fasta", ">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n"
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.folding.files import read_rna
@@ -111,11 +111,6 @@ class Fold(Command):
 
         describe = f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}"
         return self.training(folder, data, held_out, describe, about, metric="f1")
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "rna.fasta"
-        path.write_text(">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n")
-        return path
 
     def read(self, file: str, options: Any) -> Any:
         from partwise.tasks.folding.files import read_rna

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
@@ -13,6 +11,10 @@ from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
 SEARCH = ("iterations", "sweeps", "damping")
+TINY = """{"nodes": [[1, 0], [0.8, 0.1], [0, 1]], "edges": [[0, 1], [1, 2]], "labels": ["a", "a", "b"]}
+{"nodes": [[0, 0.9], [0.1, 1]], "edges": [[0, 1]], "labels": ["b", "b"]}
+{"nodes": [[0.9, 0.2], [0.1, 0.7]], "edges": [[0, 1]], "labels": ["a", "b"]}
+"""
 
 
 @dataclass
@@ -100,6 +102,7 @@ class GraphCommand(Command):
     example = "partwise train graph train.jsonl --dev dev.jsonl -o graph.model"
     options = Options
     forms = {"jsonl": as_jsonl, "labels": as_labels, "svg": as_pictures}
+    tiny = "graphs.jsonl", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.graphs.files import read_graphs
@@ -126,16 +129,6 @@ class GraphCommand(Command):
 
         describe = f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes"
         return self.training(labeler, data, held_out, describe, about)
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "graphs.jsonl"
-        rows = [
-            {"nodes": [[1, 0], [0.8, 0.1], [0, 1]], "edges": [[0, 1], [1, 2]], "labels": ["a", "a", "b"]},
-            {"nodes": [[0, 0.9], [0.1, 1]], "edges": [[0, 1]], "labels": ["b", "b"]},
-            {"nodes": [[0.9, 0.2], [0.1, 0.7]], "edges": [[0, 1]], "labels": ["a", "b"]},
-        ]
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        return path
 
     def read(self, file: str, options: Any) -> Any:
         from partwise.tasks.graphs.files import read_graphs

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
@@ -12,6 +11,13 @@ from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FILES, LABELS, Training, option, percent
 
 DEPTHS = tuple(range(1, 11))  #: positions that NDCG is told for
+TINY = """2 qid:1 1:3 2:1 # document 0
+0 qid:1 1:1 2:2 # document 1
+1 qid:1 1:2 # document 2
+1 qid:2 1:5 2:1 # document 3
+0 qid:2 1:4 2:3 # document 4
+0 qid:2 1:1 2:1 # document 5
+"""
 
 
 @dataclass
@@ -69,6 +75,7 @@ class Rank(Command):
     example = "partwise train rank train.txt --dev vali.txt -o ranker.model"
     options = Options
     forms = {"tsv": as_table, "scores": as_scores, "jsonl": as_jsonl}
+    tiny = "queries.txt", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.ranking.files import read_letor
@@ -95,12 +102,6 @@ class Rank(Command):
         if held_out is None:
             return made
         return made._replace(score=lambda: scores_of(held_out, ranker.predict(held_out), ranker.k))  # they are scaled already
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "queries.txt"
-        rows = ("2 qid:1 1:3 2:1", "0 qid:1 1:1 2:2", "1 qid:1 1:2", "1 qid:2 1:5 2:1", "0 qid:2 1:4 2:3", "0 qid:2 1:1 2:1")
-        path.write_text("".join(f"{row} # document {k}\n" for k, row in enumerate(rows)))
-        return path
 
     def read(self, file: str, options: Any) -> Any:
         from partwise.tasks.ranking.files import read_letor

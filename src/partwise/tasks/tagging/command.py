@@ -162,6 +162,7 @@ class Tag(Command):
     inspect_options = Inspect
     suspects_options = Suspects
     forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
+    tiny = "chunks.txt", "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n"
 
     def inputs(self, options: Any) -> dict[str, Any]:
         from partwise.text.templates import SETS
@@ -209,11 +210,6 @@ class Tag(Command):
 
         score = None if held_out is None else lambda: scores_of(tagger, held_out)
         return Training(tagger, fit, data.describe(), about, score, "f1" if metric == "f1" else "accuracy")
-
-    def workload(self, folder: Path) -> Path:
-        path = folder / "chunks.txt"
-        path.write_text("the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n")
-        return path
 
     def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
         from partwise.tasks.tagging.labelled_text import label_file
