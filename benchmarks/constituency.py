@@ -1,7 +1,7 @@
 """Constituency trees: how quick the oracles are, and how well trees are learnt that a treebank of heads implies.
 
 There is no free treebank of brackets, so the trees are those of an English treebank of dependencies (UD EWT; its data folder is
-``$PARTWISE_DATA``): each head with all words below it is a bracket, labelled by the head's tag (`datasets.brackets.from_heads`).
+``$PARTWISE_DATA``): each head with all words below it is a bracket, labelled by the head's tag (`from_heads`).
 Tags are given. Training sentences of up to 25 words whose arcs do not cross, all test sentences whose arcs do not. There is no
 peer here: figures are ours alone, and not comparable with those of other treebanks. For a baseline, every sentence flat below
 one bracket, with the right label.

@@ -1,4 +1,4 @@
-"""What all verbs share: errors in words, reading column files, writing results, one JSON object for machines.
+"""What all verbs share: errors in words, writing results, one JSON object for machines.
 
 Modules of the command line import numba, rich and matplotlib only where they need them: ``partwise --help`` is quick.
 """
