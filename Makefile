@@ -49,6 +49,7 @@ test test-all: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
 
+test-all: export PARTWISE_COMPILE_ALL = 1
 test-all: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
 

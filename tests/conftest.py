@@ -67,6 +67,18 @@ def pytest_configure(config):
         config.pluginmanager.register(Compiling(config.getoption("--compiling")))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _interpreted(request):
+    """Modules marked so run their loops in the interpreter; with PARTWISE_COMPILE_ALL, as in `make test-all`, they do not."""
+    if request.node.get_closest_marker("interpreted") is None or os.environ.get("PARTWISE_COMPILE_ALL"):
+        yield
+        return
+    from partwise import interpret
+
+    with interpret():
+        yield
+
+
 def without_matplotlib(monkeypatch) -> None:
     """From here to the end of the test, matplotlib is not installed."""
     real = builtins.__import__

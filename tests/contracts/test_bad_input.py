@@ -10,6 +10,8 @@ import scipy.sparse
 from partwise import Classifier, SequenceLabeler
 from partwise.solvers import SOLVERS
 
+pytestmark = pytest.mark.interpreted
+
 X = [[["a"], ["b"]], [["c"]]]
 Y = [["A", "B"], ["A"]]
 M = [np.eye(2), np.ones((1, 2))]

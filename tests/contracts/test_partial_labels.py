@@ -30,6 +30,8 @@ from partwise.structures import (
 from partwise.structures.chain.problem import take
 from partwise.structures.common.gold_labels import pack_sets
 
+pytestmark = pytest.mark.interpreted
+
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 
 

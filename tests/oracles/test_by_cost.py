@@ -13,6 +13,8 @@ from partwise.oracles.by_cost import envelope_bound, highest_on_line, rescaled_v
 from partwise.solvers import solve
 from partwise.structures import chain_problem, multiclass_problem
 
+pytestmark = pytest.mark.interpreted
+
 POWERS = [0.0, 0.5, 1.0, 2.0]
 REALS = np.array([[0.0, 1.0, 3.1], [0.5, 0.0, 1.0], [2.0, 1.3, 0.0]])
 

@@ -11,6 +11,8 @@ from partwise.oracles.complete_all import complete_all
 from partwise.structures import chain_problem, tree_problem
 from partwise.structures.constituency.problem import grammar_problem, make_grammar
 
+pytestmark = pytest.mark.interpreted
+
 KNOWN = np.array([[True, True, False], [False, True, True]])  # labels 3 and 4
 
 

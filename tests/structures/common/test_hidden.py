@@ -20,6 +20,8 @@ from partwise.tasks.tagging.inspection import explain, find_features, summary, t
 from partwise.text.columns import ColumnFile, read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 
+pytestmark = pytest.mark.interpreted
+
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 SMOOTH = [LOSSES["hinge"], LOSSES["crf"], LOSSES["softmax_margin"], Family(3.0, 0.5)]
 

@@ -12,6 +12,8 @@ from oracle_checks import check_features, check_oracles
 from partwise import FactorGraph, graph_families, graph_problem, kernels
 from partwise.structures.factor_graph.answers import Answer
 
+pytestmark = pytest.mark.interpreted
+
 
 def check_forests(case):
     problem, w = case

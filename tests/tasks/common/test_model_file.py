@@ -19,6 +19,8 @@ from partwise.losses.records import Loss, Summed
 from partwise.solvers import CCCP, SOLVERS
 from partwise.tasks.common import model_file
 
+pytestmark = pytest.mark.interpreted
+
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(30, 3)), np.repeat(["a", "b", "c"], 10)
 SEQUENCES = [[["w=x", "p=y"], ["w=é\ud800"]], [["w=z"]], []]

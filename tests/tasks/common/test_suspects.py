@@ -9,6 +9,8 @@ from rich.console import Console
 from partwise import kernels
 from partwise.tasks.common.suspects import Listed, Listing, doubts, found_among
 
+pytestmark = pytest.mark.interpreted
+
 
 def brute_doubts(problem, w, b, i):
     """Margin, token margins and what is believed of example i, by looking at every output."""

@@ -17,6 +17,8 @@ from partwise.structures.multiclass.problem import MulticlassProblem
 from partwise.tasks.dependency import estimator
 from small_treebanks import as_conllu, sentences
 
+pytestmark = pytest.mark.interpreted
+
 WORDS = [{"form": "a", "upos": "N"}, {"form": "b", "upos": "V"}]
 
 

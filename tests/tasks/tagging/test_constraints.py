@@ -12,6 +12,8 @@ from partwise.tasks.tagging.constraints import forbidden_transitions
 from partwise.text.columns import read_columns
 from small_taggers import labelled_words
 
+pytestmark = pytest.mark.interpreted
+
 X, Y = labelled_words()
 
 

@@ -9,6 +9,8 @@ from sklearn.exceptions import NotFittedError
 from partwise import SequenceLabeler, kernels
 from small_taggers import labelled_words
 
+pytestmark = pytest.mark.interpreted
+
 X, Y = labelled_words()
 
 

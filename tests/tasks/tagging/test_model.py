@@ -15,6 +15,8 @@ from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.columns import read_columns
 from partwise.text.template_encoder import TemplateEncoder
 
+pytestmark = pytest.mark.interpreted
+
 DATA = sentences()
 TOKENS = [[token[:2] for token in sentence] for sentence in DATA]
 LABELS = [[token[2] for token in sentence] for sentence in DATA]
