@@ -121,9 +121,9 @@ def chunking(how: str, fraction: float, short: bool) -> list[Row]:
     ramp = SequenceLabeler(loss="ramp", C=C, **SETTINGS)
     robust = SequenceLabeler(loss=Ramp(0, 1, beta=1), C=1.0, **SETTINGS)
     ways: dict[str, Callable[[], Any]] = {
-        "ramp, once": lambda: ramp.fit(columns, labels)._question(columns, labels).found,
-        "ramp, 5-fold": lambda: ramp._question(columns, labels, cv=FOLDS).found,
-        "robust CRF, 5-fold": lambda: robust._question(columns, labels, cv=FOLDS).found,
+        "ramp, once": lambda: ramp.fit(columns, labels).judge(columns, labels).found,
+        "ramp, 5-fold": lambda: ramp.judge(columns, labels, cv=FOLDS).found,
+        "robust CRF, 5-fold": lambda: robust.judge(columns, labels, cv=FOLDS).found,
     }
     ours = {}
     for name, way in ways.items():
@@ -170,9 +170,9 @@ def classes(dataset: str, x: np.ndarray, y: np.ndarray) -> list[Row]:
             p[held] = crf.fit(x[train], noisy[train]).predict_proba(x[held])
         return p
 
-    folded_of = {c: ours_of(c)._question(x, noisy, cv=FOLDS).found for c in CS}
+    folded_of = {c: ours_of(c).judge(x, noisy, cv=FOLDS).found for c in CS}
     chosen = max(CS, key=lambda c: np.count_nonzero(folded_of[c].margins < 0))
-    folded, once = folded_of[chosen], ours_of(chosen).fit(x, noisy)._question(x, noisy).found
+    folded, once = folded_of[chosen], ours_of(chosen).fit(x, noisy).judge(x, noisy).found
     p_of = {c: probabilities(c) for c in CS}
     theirs = max(CS, key=lambda c: np.count_nonzero(p_of[c].argmax(axis=1) == codes))
     rivals = {method: -get_label_quality_scores(codes, p_of[theirs], method=method) for method in METHODS}

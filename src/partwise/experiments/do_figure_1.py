@@ -23,12 +23,12 @@ from partwise.experiments.experiment import Experiment, Result, Table, groups, m
 
 FILES = tuple(f"ohsumed_letor/S{k}.txt.gz" for k in range(1, 6))
 METHODS: dict[str, dict[str, Any]] = {
-    "hinge": {"loss": "hinge", "ties": "first"},
-    "hinge, ties": {"loss": "hinge"},
-    "ramp_do": {"loss": "ramp_do"},
-    "ramp": {"loss": "ramp"},
-    "ranking svm": {"loss": "hinge", "objective": "pairwise", "pair_weight": "equal"},
-    "svm, ramp_do": {"loss": "ramp_do", "warm_start": True},
+    "hinge": {"loss": "hinge", "solver": "sdm", "ties": "first"},
+    "hinge, ties": {"loss": "hinge", "solver": "dca"},
+    "ramp_do": {"loss": "ramp_do", "solver": "sdm"},
+    "ramp": {"loss": "ramp", "solver": "sdm"},
+    "ranking svm": {"loss": "hinge", "solver": "sdm", "objective": "pairwise", "pair_weight": "equal"},
+    "svm, ramp_do": {"loss": "ramp_do", "solver": "sdm", "warm_start": True},
     "chance": {},
 }
 DEPTHS = tuple(range(1, 11))
@@ -135,7 +135,7 @@ def fit(train: Any, method: str, C: float, start: Any = None) -> Any:
 
     from partwise.tasks.ranking.estimator import Ranker
 
-    ranker = Ranker(**METHODS[method], C=C / PAIRS if method == "ranking svm" else C, random_state=0, tol=1e-3)
+    ranker = Ranker(**METHODS[method], C=C / PAIRS if method == "ranking svm" else C, max_epochs=200, tol=1e-3)
     if start is not None:
         ranker.weights_ = start
     with warnings.catch_warnings():

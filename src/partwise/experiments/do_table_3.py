@@ -154,7 +154,7 @@ def fit(train: Any, cell: Cell, C: float) -> Any:
     from partwise.tasks.folding.estimator import RnaFolder
 
     convex = "hinge" if cell.method == "ramp_do" else cell.method
-    folder: Any = RnaFolder(convex, C, trade_off=0.0, relative_cost=True, max_epochs=cell.epochs, random_state=0)
+    folder: Any = RnaFolder(convex, C, "dca", trade_off=0.0, relative_cost=True, max_epochs=cell.epochs, random_state=0)
     folder.evaluate = "never"
     folder.fit(train)
     if cell.method == "ramp_do":
