@@ -84,6 +84,7 @@ class Align(Command):
     example = "partwise train align pairs.tsv --dev more.tsv -o aligner.model"
     options = Options
     forms = {"columns": as_table, "fasta": as_fasta, "jsonl": as_jsonl, "text": as_drawings}
+    reader = "read_alignments"
     tiny = "pairs.tsv", "GATTACA\tGAT-ACA\nGATC-CA\tG-TCTCA\nACGT\tACGT\nAC-T\tACGT\n"
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -107,11 +108,6 @@ class Align(Command):
 
         describe = f"{pairs.name}: {len(pairs):,} pairs, {letters:,} letters"
         return self.training(aligner, pairs, held_out, describe, about, metric="recall")
-
-    def read(self, file: str, options: Any) -> Any:
-        from partwise.tasks.alignment.files import read_alignments
-
-        return read_alignments(file, options.encoding)
 
     def count(self, data: Any) -> dict[str, int]:
         return {"pairs": len(data), "letters": int(data.lengths.sum())}

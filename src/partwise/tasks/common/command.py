@@ -50,8 +50,13 @@ class Command:
     evaluate_options: ClassVar[type[Evaluate]] = Evaluate
     inspect_options: ClassVar[type[Inspect]] = Inspect
     suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
+    reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
+
+    def module(self, role: str) -> Any:
+        """Another module of the task: imported when it is needed, so that ``partwise --help`` is quick."""
+        return importlib.import_module(f"{type(self).__module__.rpartition('.')[0]}.{role}")
 
     # -- training -----------------------------------------------------------------------------------------------------
 
@@ -87,7 +92,7 @@ class Command:
 
     def read(self, file: str, options: Any) -> Any:
         """The data in a file."""
-        raise NotImplementedError
+        return getattr(self.module("files"), self.reader)(file, options.encoding)
 
     def read_for(self, model: Any, file: str, options: Any) -> Any:
         """The data in a file, for a model to answer."""
@@ -141,8 +146,7 @@ class Command:
 
     def look(self, model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
         """What the model is and has learnt: for machines, for people; and drawn, if there is a name for the picture."""
-        package = type(self).__module__.rpartition(".")[0]
-        return importlib.import_module(f"{package}.inspection").look(model, top, picture)
+        return self.module("inspection").look(model, top, picture)
 
     def inspect(self, model: Any, options: Any) -> Told:
         """What the model is, and what it has learnt."""

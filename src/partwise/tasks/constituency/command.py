@@ -81,6 +81,7 @@ class Constituency(Command):
     example = "partwise train constituency train.mrg --dev dev.mrg -o constituents.model"
     options = Options
     forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+    reader = "read_brackets_or_lines"
     tiny = "trees.mrg", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -107,11 +108,6 @@ class Constituency(Command):
 
         describe = f"{data.name}: {len(data):,} trees, {data.n_words:,} words"
         return self.training(parser, data, held_out, describe, about, metric="f1")
-
-    def read(self, file: str, options: Any) -> Any:
-        from partwise.tasks.constituency.files import read_brackets_or_lines
-
-        return read_brackets_or_lines(file, options.encoding)
 
     def count(self, data: Any) -> dict[str, int]:
         return {"sequences": len(data), "tokens": sum(map(len, data)) if isinstance(data, list) else data.n_words}

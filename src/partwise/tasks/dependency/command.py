@@ -83,6 +83,7 @@ class Parse(Command):
     example = "partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model"
     options = Options
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
+    reader = "read_treebank"
     tiny = "trees.conllu", TINY.replace(" ", "\t")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -107,11 +108,6 @@ class Parse(Command):
             f"{treebank.name}: {len(treebank):,} sentences, {treebank.words.n_tokens:,} words, {len(treebank.names)} relations"
         )
         return self.training(parser, treebank, held_out, describe, about, metric="uas")
-
-    def read(self, file: str, options: Any) -> Any:
-        from partwise.tasks.dependency.files import read_treebank
-
-        return read_treebank(file, options.encoding)
 
     def count(self, data: Any) -> dict[str, int]:
         return {"sequences": len(data), "tokens": data.words.n_tokens}

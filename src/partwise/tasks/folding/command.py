@@ -87,6 +87,7 @@ class Fold(Command):
     example = "partwise train fold train.fasta --dev dev.fasta -o folder.model"
     options = Options
     forms = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
+    reader = "read_rna"
     tiny = "rna.fasta", ">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n"
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -111,11 +112,6 @@ class Fold(Command):
 
         describe = f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}"
         return self.training(folder, data, held_out, describe, about, metric="f1")
-
-    def read(self, file: str, options: Any) -> Any:
-        from partwise.tasks.folding.files import read_rna
-
-        return read_rna(file, options.encoding)
 
     def count(self, data: Any) -> dict[str, int]:
         return {"sequences": len(data), "bases": int(data.lengths.sum())}

@@ -102,6 +102,7 @@ class GraphCommand(Command):
     example = "partwise train graph train.jsonl --dev dev.jsonl -o graph.model"
     options = Options
     forms = {"jsonl": as_jsonl, "labels": as_labels, "svg": as_pictures}
+    reader = "read_graphs"
     tiny = "graphs.jsonl", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -129,11 +130,6 @@ class GraphCommand(Command):
 
         describe = f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes"
         return self.training(labeler, data, held_out, describe, about)
-
-    def read(self, file: str, options: Any) -> Any:
-        from partwise.tasks.graphs.files import read_graphs
-
-        return read_graphs(file, options.encoding)
 
     def count(self, data: Any) -> dict[str, int]:
         return {"graphs": len(data), "nodes": data.n_nodes}
