@@ -337,7 +337,7 @@ def run(
                 break
     except KeyboardInterrupt:
         status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
-    if status == "max_epochs" and tol > 0 and history and math.isfinite(history[-1].estimate):
+    if status == "max_epochs" and tol > 0 and solver.certified and history and math.isfinite(history[-1].estimate):
         message += f", the tolerance {tol:g} was not reached"
     if status == "max_epochs" and best is not None:
         message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
