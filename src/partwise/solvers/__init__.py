@@ -78,7 +78,7 @@ SOLVERS: dict[str, type[Solver]] = {
     )
 }
 
-SPELLING = Spelling("solver", ChainMap(SOLVERS, {"cccp": CCCP}), example="pegasos(project=False)", others=("auto",))
+SPELLING = Spelling("solver", ChainMap({"cccp": CCCP}, SOLVERS), example="pegasos(project=False)", others=("auto",))
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
