@@ -18,6 +18,8 @@ from partwise.solvers.oneslack import Cache, OneSlack, remember
 from partwise.solvers.sdm import SDM
 from partwise.structures import chain_problem, multiclass_problem
 
+pytestmark = pytest.mark.interpreted
+
 rng = np.random.default_rng(0)
 X, GOLD = rng.normal(size=(12, 3)), rng.integers(0, 3, 12)
 COSTS = np.array([[0.0, 1.0, 3.0], [2.0, 0.0, 0.0], [2.0, 1.0, 0.0]])

@@ -16,6 +16,8 @@ from partwise.tasks.alignment.files import read_alignments
 from partwise.tasks.common.model_file import load
 from small_alignments import as_table, pairs
 
+pytestmark = pytest.mark.interpreted
+
 
 def run(*words):
     with interpret():

@@ -18,6 +18,8 @@ from partwise.tasks.ranking.files import read_letor
 from partwise.tasks.ranking.scores import members_of
 from small_queries import as_letor, documents, fitted
 
+pytestmark = pytest.mark.interpreted
+
 
 def run(*words):
     with interpret():

@@ -12,6 +12,8 @@ from partwise.text.chunk_schemes import convert
 from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):

@@ -10,6 +10,8 @@ from partwise.tasks.tagging.explanation import explain
 from partwise.text.columns import read_columns
 from small_taggers import TEST, VALUE_LABELS, VALUES, tagger, value_labeler
 
+pytestmark = pytest.mark.interpreted
+
 
 def as_matrices(kind=np.asarray):
     return [kind(np.array([[token.get(name, 0.0) for name in "abc"] for token in x])) for x in VALUES]

@@ -13,6 +13,8 @@ from partwise.tasks.tagging.inspection import explain, top_features, transitions
 from partwise.text.columns import read_columns
 from small_taggers import TEST, tagger, value_labeler
 
+pytestmark = pytest.mark.interpreted
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
