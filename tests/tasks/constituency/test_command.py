@@ -13,7 +13,7 @@ from partwise import ConstituencyParser, interpret
 from partwise.cli.app import app
 from partwise.datasets import make_brackets
 
-pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes wrap around]
+pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow encountered")]  # hashes wrap around
 
 
 def run(*words):
