@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import builtins
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -68,15 +69,26 @@ def pytest_configure(config):
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _interpreted(request):
+def _interpreted_module(request):
     """Modules marked so run their loops in the interpreter; with PARTWISE_COMPILE_ALL, as in `make test-all`, they do not."""
-    if request.node.get_closest_marker("interpreted") is None or os.environ.get("PARTWISE_COMPILE_ALL"):
+    with as_marked(request.node):
         yield
-        return
+
+
+@pytest.fixture(autouse=True)
+def _interpreted_test(request):
+    """So do single tests."""
+    with as_marked(request.node):
+        yield
+
+
+def as_marked(node):
+    """The interpreter, if the module or test is marked so."""
+    if node.get_closest_marker("interpreted") is None or os.environ.get("PARTWISE_COMPILE_ALL"):
+        return contextlib.nullcontext()
     from partwise import interpret
 
-    with interpret():
-        yield
+    return interpret()
 
 
 def without_matplotlib(monkeypatch) -> None:

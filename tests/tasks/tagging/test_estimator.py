@@ -273,6 +273,7 @@ class Killed(Exception):
     """What happens to a process now and then."""
 
 
+@pytest.mark.interpreted  # compiled, test_solve has it resume exactly
 @pytest.mark.parametrize("solver", sorted(SOLVERS))
 def test_a_checkpoint_goes_on_as_if_nothing_had_happened(tmp_path, solver):
     loss = next(name for name in ("hinge", "crf", "perceptron", "summed") if SOLVERS[solver]().accepts(LOSSES[name]))
