@@ -47,9 +47,8 @@ def test_relations_are_learnt_by_the_same_rule_as_heads(parser):
 
     Asking(hash_bits=10, max_epochs=1).fit(X, y)
     assert [kind.__name__ for kind in asked] == ["TreeProblem", "MulticlassProblem"]
-    said = DependencyParser(C=0.5, solver="dca", hash_bits=10, max_epochs=2).fit(X, y)
-    again = DependencyParser(C=0.5, solver="dca", hash_bits=10, max_epochs=2).fit(X, y)
-    np.testing.assert_array_equal(again.relation_weights_, said.relation_weights_)
+    little, more = (DependencyParser(C=C, hash_bits=10, max_epochs=1).fit(X, y).relation_weights_ for C in (1e-4, 1.0))
+    assert 0 < np.abs(little).max() < np.abs(more).max()  # what is said of C counts for relations, too
 
 
 def test_a_treebank_is_as_good(parser):
