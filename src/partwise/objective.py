@@ -25,15 +25,29 @@ from partwise.losses.records import Family, Loss
 
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
 BLOCK = 4096  # weights per block: a few vectors of that length stay in the nearest cache
+BELOW = 1e-4  # a loss less than zero by more than that is no rounding error
 
 
 @compiled_loop
 def loss_pass(problem, loss, first, last, C, w, work, losses, gradient):
-    """losses[i] = L_i(w) for first <= i < last; gradient += sum_i C_i dL_i(w), unless `gradient` is empty."""
+    """losses[i] = L_i(w) for first <= i < last; gradient += sum_i C_i dL_i(w), unless `gradient` is empty.
+
+    No loss is negative; where an oracle is approximate it may come out so. Then it is none, and has no gradient: else the
+    objective would be minimised by what the oracle gets most wrong.
+    """
     for i in range(first, last):
         losses[i] = evaluate(loss, problem, i, w, 1.0, work)
-        if gradient.size and C[i] > 0.0:
+        if losses[i] < 0.0:
+            losses[i] = 0.0
+        elif gradient.size and C[i] > 0.0:
             add_gradient(loss, problem, i, work, C[i], gradient)
+
+
+@compiled_loop
+def skipped_pass(problem, loss, first, last, w, work, skipped):
+    """skipped[i] = 1 where the loss comes out below zero."""
+    for i in range(first, last):
+        skipped[i] = evaluate(loss, problem, i, w, 1.0, work) < -BELOW
 
 
 @compiled_loop
@@ -93,6 +107,19 @@ def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None
 
     in_threads(run, chunks(problem), n_jobs)
     return losses
+
+
+def count_skipped(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None) -> int:
+    """How many examples have a loss that comes out below zero, as only that of an approximate oracle does."""
+    if kernels.is_exact(problem):
+        return 0
+    skipped = np.zeros(kernels.n_examples(problem), np.int8)
+
+    def run(chunk):
+        skipped_pass(problem, loss.kernel, *chunk, w, workspace(problem, w.dtype), skipped)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return int(skipped.sum())
 
 
 @compiled_loop

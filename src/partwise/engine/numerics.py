@@ -110,3 +110,9 @@ def _smaller(a, b):
     if isinstance(a, types.Float) and a == b:
         return lambda a, b: _smallest(a, b)
     return lambda a, b: a if a < b else b
+
+
+@helper
+def softplus(x):
+    """log(1 + e^x)."""
+    return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))

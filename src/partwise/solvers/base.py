@@ -22,7 +22,7 @@ import numpy as np
 from partwise import kernels
 from partwise.losses.penalty import penalty
 from partwise.losses.records import LOSSES, Loss
-from partwise.objective import SLICE, Value, completions, losses_at, mean_cost, objective
+from partwise.objective import SLICE, Value, completions, count_skipped, losses_at, mean_cost, objective
 from partwise.solvers.result import Best, Record, Round, SolveResult
 
 FEW = 20  # examples of a rehearsal
@@ -324,6 +324,8 @@ def run(
                 break
             if progress.loss == 0.0 and math.isnan(progress.estimate):
                 status, message = "converged", "no example had a loss in the last epoch"
+                if task.loss.is_smooth and not kernels.is_exact(task.problem):  # a sum over outputs is above the score of one
+                    status, message = "approximate", "approximate oracle: no example has a loss above zero, as no sum can tell"
                 break
             if progress.stuck:
                 status, message = "stalled", f"after {state.epochs} epochs {solver.why_stuck(task, state)}"
@@ -363,7 +365,10 @@ def run(
                     status, message = "converged", why
             else:
                 last = solver.value_at(task, state, w)
-    unseen = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan
+    unseen, skipped = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan, 0
+    if evaluate != "never" and status != "interrupted" and not kernels.is_exact(task.problem):
+        skipped = count_skipped(task.problem, task.loss, w, task.n_jobs)
+        status, message = of_approximate(status, message, skipped, task.n)
     return SolveResult(
         w=w,
         primal=last.primal,
@@ -381,8 +386,21 @@ def run(
         size=size_of(task.problem),
         rounds=rounds,
         unseen=unseen,
+        n_skipped=skipped,
         state=state if keep_state else None,
         best=best,
+    )
+
+
+def of_approximate(status: str, message: str, skipped: int, n: int) -> tuple[str, str]:
+    """How a run ended, where the oracle is approximate: what it says of the optimum holds for what the oracle found."""
+    if not skipped:
+        return status, f"{message} (approximate oracle: as far as it sees)" if status == "converged" else message
+    said = f"approximate oracle: the loss of {skipped} of {n} examples comes out below zero; they were skipped"
+    return (
+        ("approximate", f"{said}, so that nothing is known of the optimum")
+        if status == "converged"
+        else (status, f"{message}; {said}")
     )
 
 

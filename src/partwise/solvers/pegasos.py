@@ -65,9 +65,10 @@ def pegasos_pass(problem, loss, order, C, weights, work, n, t, radius, power, du
     for i in order:
         t += 1
         step = C[i] * n / t
-        value = evaluate(loss, problem, i, weights.v, numbers[SCALE], work)
+        value = max(evaluate(loss, problem, i, weights.v, numbers[SCALE], work), 0.0)
         total += C[i] * value
-        add_gradient(loss, problem, i, work, 1.0, work.gradient)
+        if value > 0.0:  # below zero it was the error of an approximate oracle
+            add_gradient(loss, problem, i, work, 1.0, work.gradient)
         product = numbers[SCALE] * dot(work.gradient, weights.v)
         dual[0] = (1.0 - 1.0 / t) * dual[0] + step * (value - product)
         if t > 1:  # at t = 1, w is zero

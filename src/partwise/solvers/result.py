@@ -111,7 +111,8 @@ class SolveResult:
         Whether the tolerance was reached.
     status : str
         ``converged``, ``max_epochs``, ``early_stopping``, ``stalled`` (rounding errors keep the tolerance from being reached, or
-        nothing changes any more and there is no certificate), ``callback`` or ``interrupted``; `message` says it in words.
+        nothing changes any more and there is no certificate), ``approximate`` (it would be called converged, but for losses below
+        zero, which an exact oracle cannot give), ``callback`` or ``interrupted``; `message` says it in words.
     n_epochs, n_oracle_calls, seconds, cpu_seconds
         What it cost; the CPU time is that of this process since it started or resumed.
     history : list of Record
@@ -124,6 +125,9 @@ class SolveResult:
     unseen : float
         How much higher than `primal` the objective may be, because not all outputs could be looked at: 0 where the oracle is
         exact, as it nearly always is; inf where nobody knows; nan where `primal` was not computed.
+    n_skipped : int
+        Examples whose loss at `w` comes out below zero because the oracle is approximate (Martins et al. 2010, footnote 9): they
+        count as nothing, and the objective says nothing about them.
     state
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     best : Best or None
@@ -145,6 +149,7 @@ class SolveResult:
     size: tuple[int, int, int] = (0, 0, 0)
     rounds: list[Round] = field(default_factory=list, repr=False)
     unseen: float = 0.0
+    n_skipped: int = 0
     cpu_seconds: float = math.nan
     state: Any = field(default=None, repr=False)
     best: Best | None = field(default=None, repr=False)

@@ -57,8 +57,9 @@ def sgd_pass(problem, loss, order, C, weights, work, n, decay, eta, t, power):
         step = eta / (1.0 + t / n)
         t += 1
         value = evaluate(loss, problem, i, weights.v, weights.numbers[SCALE], work)
-        total += C[i] * value
-        add_gradient(loss, problem, i, work, 1.0, work.gradient)
+        if value >= 0.0:  # below zero it is the error of an approximate oracle
+            total += C[i] * value
+            add_gradient(loss, problem, i, work, 1.0, work.gradient)
         shrink(weights, 1.0 - step * decay)
         add(weights, -step * C[i] * n * decay, work.gradient)
         enter(weights, (t / n) ** power)

@@ -10,7 +10,11 @@ from oracle_checks import check_features
 from partwise import kernels
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
+from partwise.structures.dependency.projective import sum_over_projective_trees
 from partwise.structures.dependency.second_order import second_order_problem
+from partwise.structures.dependency.spanning import sum_over_trees
+from partwise.structures.factor_graph.layout import PROJECTIVE, SINGLE_ROOT
+from partwise.structures.factor_graph.problem import make_search
 from partwise.tasks.dependency.data import read_sentences
 
 LENGTHS = (4, 3, 1, 0)
@@ -56,6 +60,72 @@ def test_parts_features_and_costs_tell_the_same_story(seed):
             if problem.status[i] == 0:
                 assert value == pytest.approx(max(values), abs=1e-5)
             assert value >= max(values) - 0.5  # even where it is not proven
+
+
+def one_sentence(n, rng, share, **options):
+    """A sentence of n words with this share of its arcs; words do not matter."""
+    given = read_sentences([[{"form": "a", "upos": "N"}] * n], [[0, *range(1, n)]], None, None)
+    arcs = arc_rows(given.words, given.names, bits=8)
+    pairs = pair_rows(arcs, given.lengths, given.names)
+    return second_order_problem(arcs, pairs, given.lengths, rng.random(n * (n + 1)) < share, given.heads, **options)
+
+
+def first_order(problem, theta):
+    """log Z and the marginals of arcs, by the matrix-tree theorem or inside-outside."""
+    n = int(problem.starts[1])
+    scores, marginals = np.full((n, n + 1), -np.inf), np.zeros((n, n + 1))
+    scores[problem.word - 1, problem.head] = theta[: len(problem.word)]
+    sums = sum_over_projective_trees if problem.kind & PROJECTIVE else sum_over_trees
+    return sums(scores, n, bool(problem.kind & SINGLE_ROOT), marginals), marginals[problem.word - 1, problem.head]
+
+
+def check_without_pairs(sizes, seeds=2):
+    """Where only arcs score, belief propagation is the sum of first order."""
+    for n, share in sizes:
+        for seed in range(4 * seeds):
+            rng = np.random.default_rng(seed)
+            kind = {"projective": bool(seed % 2), "single_root": bool(seed // 2 % 2)}
+            problem = one_sentence(n, rng, share, **kind)
+            theta, A = np.zeros(int(problem.parts[1])), len(problem.word)
+            theta[:A] = rng.normal(size=A) * (1 if seed < 4 else 5)
+            parts = np.zeros(len(theta))
+            log_z, marginals = first_order(problem, theta)
+            assert kernels.expected(problem, 0, theta, parts) == pytest.approx(log_z, abs=1e-9), (n, kind)
+            np.testing.assert_allclose(parts[:A], marginals, atol=1e-9)
+            assert problem.status[0] == 0
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_without_scores_of_pairs_sums_are_those_of_first_order():
+    with partwise.interpret():
+        check_without_pairs([(2, 1.0), (3, 1.0), (5, 1.0), (8, 0.5)])
+        check_without_pairs([(20, 0.1)], seeds=1)
+
+
+@pytest.mark.slow
+def test_without_scores_of_pairs_sums_of_long_sentences_are_those_of_first_order():
+    check_without_pairs([(n, share) for n in (2, 16, 40, 64) for share in (1.0, 0.2)])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("scale", [0.5, 1.0, 3.0])
+def test_sums_with_scores_of_pairs_against_enumeration(scale):
+    """Bethe's are not exact, but near; the bound is above, converged or not."""
+    off = []
+    with partwise.interpret():
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            kind = {"projective": bool(seed % 2), "single_root": bool(seed // 2 % 2)}
+            problem = one_sentence(4, rng, 0.8, sweeps=50, **kind)
+            theta = rng.normal(size=int(problem.parts[1])) * scale
+            theta[len(problem.word) :] *= 0.5
+            parts = np.zeros(len(theta))
+            log_z = np.logaddexp.reduce([kernels.value_of(problem, 0, theta, y) for y in kernels.outputs(problem, 0)])
+            off.append(abs(kernels.expected(problem, 0, theta, parts) - log_z))
+            for sweeps in (1, 30):
+                search = make_search({"sums": "trw", "sweeps": sweeps})
+                assert kernels.expected(problem._replace(search=search), 0, theta, parts) >= log_z - 1e-9
+    assert np.median(off) < 0.15 * scale
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")

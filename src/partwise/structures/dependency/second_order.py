@@ -2,10 +2,11 @@
 
     s(y) = sum over arcs h -> m of  w . x_{h m}  +  w . x_sibling(h, s, m)  +  w . x_grandparent(g, h, m)
 
-As a factor graph: a bit for every arc that is allowed (`kept_arcs`), one TREE factor over all of them, and at every head one HEAD
-factor over the arcs into it and out of it (`factor_graph.head`). AD3 finds the best tree, with a bound that often proves it; sums
-are Bethe's, by loopy belief propagation with the matrix-tree theorem inside (Smith and Eisner 2008). `status` says what was
-not proven, or did not converge. With few arcs left for each word (say 10, chosen by a model of first order) this is O(words) work
+As a factor graph: the head of every word is a variable, whose states are the arcs that are allowed (`kept_arcs`); one TREE factor
+over all of them; and at every word one HEAD factor over its own head and the arcs out of it (`factor_graph.head`). AD3 finds the
+best tree, with a bound that often proves it; sums are Bethe's, by loopy belief propagation with the matrix-tree theorem inside
+(Smith and Eisner 2008), which are exact where only arcs score, or with ``sums="trw"`` never too low. `status` says what was not
+proven, or did not converge. With few arcs left for each word (say 10, chosen by a model of first order) this is O(words) work
 but for the TREE factor.
 
 Outputs and costs are those of first order: n heads; the number of wrong ones. Parts: arcs, word by word; then the tables of the
@@ -33,18 +34,22 @@ from partwise.structures.dependency.kept_arcs import SecondOrderProblem, arcs_of
 from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
-from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, FactorLayout
-from partwise.structures.factor_graph.messages import propagate
-from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, Search
+from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, FactorLayout
+from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, make_search
+from partwise.structures.factor_graph.sums import propagate
 
 NEGLIGIBLE = 1e-9  # probability of a part whose features are not added
-ITERATIONS, SWEEPS = 100, 10  # of AD3 and of belief propagation, for one sentence
+ITERATIONS = 100  # of AD3, for one sentence
+SWEEPS = {"bethe": 10, "trw": 50}  # of belief propagation
 
 
 def second_order_problem(
-    rows, pairs, lengths, allowed, heads=None, *, projective=False, single_root=True, iterations=ITERATIONS, sweeps=SWEEPS
+    rows, pairs, lengths, allowed, heads=None, *, projective=False, single_root=True, **search
 ) -> SecondOrderProblem:
-    """Pack sentences: `rows` and `allowed` (bool) for all arcs as in `tree_problem`, of which only those allowed are kept."""
+    """Pack sentences: `rows` and `allowed` (bool) for all arcs as in `tree_problem`, of which only those allowed are kept.
+
+    `search`: options of `partwise.structures.factor_graph.problem.Search`, and `sums`, "bethe" or "trw".
+    """
     lengths = np.asarray(lengths, np.int64)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     gold = check_heads(heads, None, 1, lengths, starts)
@@ -62,7 +67,9 @@ def second_order_problem(
         targets=gold,
         kind=SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective),
         status=np.zeros(len(lengths), np.int8),
-        search=Search(iterations=iterations, tol=1e-4, sweeps=sweeps, change=1e-4),
+        search=make_search(
+            search, iterations=ITERATIONS, tol=1e-4, sweeps=SWEEPS.get(search.get("sums", "bethe"), 10), change=1e-4
+        ),
     )
 
 
@@ -74,14 +81,17 @@ def view(problem, i):
     F = 1 + n + 1
     kind, ports, slots, table = np.full(F, HEAD), np.zeros(F + 1, np.int64), np.zeros(F + 1, np.int64), np.zeros(F + 1, np.int64)
     literal, members = np.empty(3 * A, np.int64), np.empty(2 + 3 * (n + 1), np.int64)
-    mark = np.zeros(3 * A, np.int64)
+    states, owner, mark = np.empty(n, np.int64), np.empty(A, np.int64), np.zeros(3 * A, np.int64)
     kind[0] = TREE
     ports[1], slots[1] = A, 2
-    members[0], members[1] = n, problem.kind
+    members[0], members[1] = n, problem.kind | WHOLE
     table[0] = table[1] = A
     first = problem.arcs[i]
+    for m in range(n):
+        states[m] = into[m + 1] - into[m]
     for k in range(A):
-        literal[k], mark[k] = k, (problem.word[first + k] - 1) * (n + 1) + problem.head[first + k]
+        owner[k] = problem.word[first + k] - 1
+        literal[k], mark[k] = k, owner[k] * (n + 1) + problem.head[first + k]
     p = A
     for h in range(n + 1):
         G = into[h] - into[h - 1] if h else 0
@@ -97,10 +107,7 @@ def view(problem, i):
         members[2 + 3 * h], members[3 + 3 * h], members[4 + 3 * h] = G, L, total - L
         ports[h + 2], slots[h + 2] = p, 5 + 3 * h
         table[h + 2] = table[h + 1] + n_entries(G, L, total - L)
-    every = np.arange(A + 1)
-    return FactorLayout(
-        np.ones(A, np.int64), every, every[:A], kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64)
-    )
+    return FactorLayout(states, into, owner, kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -287,13 +294,11 @@ def best(problem, i, theta, y):
     n, first = length(problem, i), problem.arcs[i]
     if n == 0:
         return 0.0
-    graph, A = view(problem, i), problem.arcs[i + 1] - first
-    on, p = np.zeros(A, np.int32), np.empty(A)
+    graph, p, states = view(problem, i), np.empty(problem.arcs[i + 1] - first), np.zeros(n, np.int32)
     scores = theta[: n_parts(problem, i)].astype(np.float64)
-    value, bound, _ = ad3(graph, scores, on, p, problem.search.iterations, problem.search.tol, p[:0])
-    for k in range(A):
-        if on[k]:
-            y[problem.word[first + k] - 1] = problem.head[first + k]
+    value, bound, _ = ad3(graph, scores, states, p, problem.search.iterations, problem.search.tol, p[:0])
+    for m in range(n):
+        y[m] = problem.head[first + graph.first[m] + (states[m] if graph.states[m] > 1 else 0)]
     problem.status[i] &= NOT_CONVERGED
     if not (bound - value <= 1e-6 * (1.0 + abs(bound))):
         problem.status[i] |= NOT_PROVEN
@@ -305,11 +310,8 @@ def expected(problem, i, theta, parts):
     if length(problem, i) == 0:
         return 0.0
     graph, search = view(problem, i), problem.search
-    order = np.arange(len(graph.kind))
     scores, n = theta[: n_parts(problem, i)].astype(np.float64), n_parts(problem, i)
-    log_z, converged, _ = propagate(
-        graph, order, False, scores, search.sweeps, search.change, search.damping, search.residual, parts[:n]
-    )
+    log_z, converged, _ = propagate(graph, np.arange(len(graph.kind)), False, scores, search, parts[:n])
     problem.status[i] &= NOT_PROVEN
     if not converged:
         problem.status[i] |= NOT_CONVERGED

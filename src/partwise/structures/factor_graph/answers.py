@@ -13,8 +13,9 @@ from partwise.structures.factor_graph.ad3 import ad3, is_closed
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.factors import allows
 from partwise.structures.factor_graph.layout import DENSE, n_literals
-from partwise.structures.factor_graph.messages import best_in_forest, propagate
+from partwise.structures.factor_graph.max_product import best_in_forest
 from partwise.structures.factor_graph.problem import GraphProblem, view
+from partwise.structures.factor_graph.sums import propagate
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,7 @@ def ask(problem, i, how, theta, y, p, bounds, parts):
         return ad3(graph, theta, y, p, search.iterations, search.tol, bounds)
     if how == EXACT:
         return best_exactly(graph, theta, y, search.iterations, search.tol, search.nodes)
-    log_z, converged, sweeps = propagate(
-        graph, order, problem.forest[i], theta, search.sweeps, search.change, search.damping, search.residual, parts
-    )
+    log_z, converged, sweeps = propagate(graph, order, problem.forest[i], theta, search, parts)
     return log_z, 1.0 if converged else 0.0, sweeps
 
 

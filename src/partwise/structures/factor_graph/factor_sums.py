@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import clipped, fill
+from partwise.engine.numerics import clipped, fill, softplus
 from partwise.structures.dependency.projective import sum_over_projective_trees
 from partwise.structures.dependency.spanning import log_add, sum_over_trees
 from partwise.structures.factor_graph.factors import advance, arc_scores, port_score
@@ -30,6 +30,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WHOLE,
     choices,
 )
 
@@ -74,12 +75,6 @@ def messages_of(graph, f, theta, scores, out, parts, far):
             out[p] = -out[p]
         out[p] = clipped(out[p], far)
     return total
-
-
-@helper
-def softplus(x):
-    """log(1 + e^x)."""
-    return x + np.log1p(np.exp(-x)) if x > 0.0 else np.log1p(np.exp(x))
 
 
 @helper
@@ -234,8 +229,12 @@ def tree_messages(graph, f, scores, out, far):
     else:
         total = sum_over_trees(matrix, n, single, marginals)
     for p in range(len(scores)):
-        arc, rest = graph.mark[graph.ports[f] + p], 0.0
+        port = graph.ports[f] + p
+        arc, rest = graph.mark[port], 0.0
         m, h = arc // (n + 1), arc % (n + 1)
+        if kind & WHOLE and graph.states[graph.owner[graph.literal[port]]] > 1:  # log-weights of the states of a head
+            out[p] = np.log(marginals[m, h]) - scores[p] if marginals[m, h] > 0.0 else -np.inf
+            continue
         for g in range(n + 1):
             if g != h:
                 rest += marginals[m, g]

@@ -1,12 +1,16 @@
 """The factor HEAD: all arcs at one word, with scores for grandparents and consecutive siblings (a head automaton).
 
-Word h has arcs into it from its possible heads g, and arcs out of it to modifiers m_1, m_2, .. on each side, from near to far. A
-configuration has one arc in and any arcs out, and scores
+Word h has a head g, and arcs out of it to modifiers m_1, m_2, .. on each side, from near to far. A configuration is a head and
+any arcs out, and scores
 
     sum over arcs out of  grandparent[g, m]  +  sibling[s, m],     s the modifier just before m on its side, or none
 
-The root has no arcs in, and no grandparents. Table: grandparent[g (L + R) + m] for the L + R arcs out, left ones first; then for
-each side sibling[j (j + 1) / 2 + s] of its modifier j with the modifier s - 1 before it, s = 0 standing for none.
+The root has no head, and no grandparents. HEAD forbids nothing: that a word has one head is what its variable says, so that with
+a table of zeros it says nothing to anyone, and belief propagation is as exact as without it. (If arcs were bits, and HEAD asked
+for one arc in, as TREE does, Bethe's free energy would count that twice.)
+
+Table: grandparent[g (L + R) + m] for the L + R arcs out, left ones first; then for each side sibling[j (j + 1) / 2 + s] of its
+modifier j with the modifier s - 1 before it, s = 0 standing for none.
 
 Given g, a side is a chain through its modifiers: best, or sum, up to m over those before it. O(G (L^2 + R^2)) time.
 
@@ -21,7 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import clipped, exp, fill
+from partwise.engine.numerics import clipped, exp, fill, softplus
 from partwise.structures.dependency.spanning import log_add
 
 NOTHING = -40.0  # log of a probability whose share does not count
@@ -114,7 +118,10 @@ def head_value(members, table, on):
 
 @helper
 def head_messages(members, table, scores, out, parts, far):
-    """Log-odds of each arc without what was said of it, and log Z; marginals of the table into `parts`, unless it is empty."""
+    """What the word's head and each arc out of it hear, and log Z; marginals of the table into `parts`, unless it is empty.
+
+    `scores`: log-weights of the heads (log-odds of the head's arc where there is but one), log-odds of arcs out; `out` alike.
+    """
     G, L, R = members[0], members[1], members[2]
     widest, arcs, pick = max(L, R), L + R, max(G, 1)
     forward, backward = np.empty(widest), np.empty(widest)
@@ -122,7 +129,7 @@ def head_messages(members, table, scores, out, parts, far):
     for g in range(pick):
         for side in range(2):
             sides[side, g] = sum_side(table, scores, G, L, R, g, side, -1, forward)
-        weight[g] = (scores[g] if G else 0.0) + sides[0, g] + sides[1, g]
+        weight[g] = (scores[g] if G > 1 else 0.0) + sides[0, g] + sides[1, g]
         total = log_add(total, weight[g])
     if len(parts):
         fill(parts, 0.0)
@@ -150,11 +157,7 @@ def head_messages(members, table, scores, out, parts, far):
                     for s in range(m):
                         parts[line + s + 1] += exp(min(forward[s] + table[line + s + 1] + here, 0.0))
     for g in range(G):
-        rest = -np.inf
-        for k in range(G):
-            if k != g:
-                rest = log_add(rest, weight[k])
-        out[g] = clipped(max(-far, weight[g] - max(-far, scores[g])) - max(-far, rest), far)
+        out[g] = sides[0, g] + sides[1, g] if G > 1 else 0.0
     for m in range(arcs):
         if on[m] - total < -1e-6:
             off = total + np.log1p(-np.exp(on[m] - total))
@@ -164,7 +167,7 @@ def head_messages(members, table, scores, out, parts, far):
                 left_out = sum_side(table, scores, G, L, R, g, side, m - (0 if side == 0 else L), forward)
                 off = log_add(off, weight[g] - sides[side, g] + left_out)
         out[G + m] = clipped(max(-far, on[m] - max(-far, scores[G + m])) - max(-far, off), far)
-    return total
+    return total + softplus(scores[0]) if G == 1 else total  # an only arc in is TREE's affair
 
 
 @helper

@@ -18,8 +18,9 @@ from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.layout import DENSE, entry_of, hold_state, n_literals
-from partwise.structures.factor_graph.messages import best_in_forest, propagate
+from partwise.structures.factor_graph.max_product import best_in_forest
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, PartialGraphProblem, view
+from partwise.structures.factor_graph.sums import propagate
 
 REPAIRS = 50  # nodes of branch and bound to find any output at all that hard factors allow
 
@@ -196,17 +197,7 @@ def expected(problem, i, theta, parts):
     graph, search, n = view(problem, i), problem.search, n_parts(problem, i)
     a, b = problem.factors[i], problem.factors[i + 1]
     scores = theta[:n].astype(np.float64)
-    log_z, converged, _ = propagate(
-        graph,
-        problem.order[a:b],
-        problem.forest[i],
-        scores,
-        search.sweeps,
-        search.change,
-        search.damping,
-        search.residual,
-        parts[:n],
-    )
+    log_z, converged, _ = propagate(graph, problem.order[a:b], problem.forest[i], scores, search, parts[:n])
     problem.status[i] &= NOT_PROVEN
     if not converged:
         problem.status[i] |= NOT_CONVERGED

@@ -19,8 +19,8 @@ and theta holds first the literals, then the tables, one after another.
 | IMPLY | conditions, last the outcome | if all conditions are on, so is the outcome |
 | BUDGET | any literals | at most `number` |
 | ONE_OF_K | all literals of a variable of k states, then k others | the one on among the k others is the variable's state |
-| TREE | arcs h -> m of a sentence | those on are a tree |
-| HEAD | arcs into a word, then arcs out of it, left then right, from near to far | one arc in, any out; table: see `head` |
+| TREE | arcs h -> m of a sentence; with WHOLE, all literals of one variable for each word, its head | those on are a tree |
+| HEAD | all literals of a word's head, then arcs out of it, left then right, from near to far | any; table: see `head` |
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from partwise.engine.compilation import helper
 
 DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD = range(10)
 NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head")
-SINGLE_ROOT, PROJECTIVE = 1, 2  # kinds of trees
+SINGLE_ROOT, PROJECTIVE, WHOLE = 1, 2, 4  # kinds of trees; WHOLE: each word's head is a variable, whose states are its arcs
 
 
 class FactorLayout(NamedTuple):
@@ -47,7 +47,7 @@ class FactorLayout(NamedTuple):
     literal: np.ndarray  #: (P,)
     mark: np.ndarray  #: (P,) of a tree, the arc: (m - 1) (n + 1) + h; of other hard factors, 1 for "not this literal"
     slots: np.ndarray  #: (F + 1,) first entry of each factor in `members`
-    members: np.ndarray  #: its variables; of a tree, (words, SINGLE_ROOT | PROJECTIVE); of a head, arcs (in, left, right)
+    members: np.ndarray  #: its variables; of a tree, (words, its kind); of a head, arcs (in, left, right)
     table: np.ndarray  #: (F + 1,) first part of each factor's table
     number: np.ndarray  #: (F,) of a budget
 
@@ -62,6 +62,17 @@ def n_literals(graph):
 def choices(graph, v):
     """Number of states of a variable."""
     return 2 if graph.states[v] == 1 else graph.states[v]
+
+
+@helper
+def in_block(graph, f, p):
+    """Whether port p of factor f is one of all literals of a variable, rather than a literal on its own."""
+    kind, a = graph.kind[f], graph.ports[f]
+    if kind == TREE:
+        return (graph.members[graph.slots[f] + 1] & WHOLE) > 0
+    if kind == HEAD:
+        return p < graph.members[graph.slots[f]]
+    return kind == DENSE or (kind == ONE_OF_K and p < (graph.ports[f + 1] - a) // 2)
 
 
 @helper

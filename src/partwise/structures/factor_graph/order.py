@@ -33,15 +33,15 @@ def factors_at(graph):
 
 
 @helper
-def plan(graph, order, parents):
+def plan(graph, left_out, order, parents):
     """Fill `order` with the factors breadth first, each after the one above it; returns whether there is no cycle.
 
     A variable above each factor is written into `parents`. Variables and factors that share a literal are neighbours; a cycle is
-    one in that graph. O(ports).
+    one in that graph. Factors marked in `left_out` do not count. O(ports).
     """
-    F, V = len(graph.kind), len(graph.states)
+    V = len(graph.states)
     count, at = factors_at(graph)
-    seen, placed, queue = np.zeros(V, np.bool_), np.zeros(F, np.bool_), np.empty(V, np.int64)
+    seen, placed, queue = np.zeros(V, np.bool_), left_out.copy(), np.empty(V, np.int64)
     n, forest = 0, True
     for root in range(V):
         if seen[root]:

@@ -98,7 +98,7 @@ def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray
 @compiled_loop
 def plan_order(graph, order, parents):
     """See `partwise.structures.factor_graph.order.plan`."""
-    return plan(graph, order, parents)
+    return plan(graph, np.zeros(len(graph.kind), np.bool_), order, parents)
 
 
 def single(v: np.ndarray, size: int, first: np.ndarray) -> Factors:

@@ -34,6 +34,7 @@ class Search(NamedTuple):
     change: float = 1e-6  #: of a message, at which it stops
     damping: float = 0.0  #: share of the old message that is kept
     residual: bool = False  #: schedule: by residuals instead of sweeps
+    bound: bool = False  #: sums="trw": never below log Z, rather than Bethe's
 
 
 class GraphProblem(NamedTuple):
@@ -92,13 +93,20 @@ def view(problem, i):
     )
 
 
-def make_search(options: dict[str, Any]) -> Search:
-    """The options, if they make sense."""
-    try:
-        how = Search(**options)
-    except TypeError:
-        unknown = sorted(set(options) - set(Search._fields))
-        raise TypeError(f"Unknown options {unknown}; there are {', '.join(Search._fields)}.") from None
+SUMS = ("bethe", "trw")
+OPTIONS = (*(name for name in Search._fields if name != "bound"), "sums")
+DAMPING = 0.5  # of tree-reweighted messages, which seldom converge without
+
+
+def make_search(options: dict[str, Any], **defaults: Any) -> Search:
+    """The options, if they make sense: those of `Search`, with ``sums="bethe"`` or ``"trw"`` for its `bound`."""
+    if unknown := sorted(set(options) - set(OPTIONS)):
+        raise TypeError(f"Unknown options {unknown}; there are {', '.join(OPTIONS)}.")
+    sums = options.get("sums", "bethe")
+    if sums not in SUMS:
+        raise ValueError(f"The 'sums' option must be one of {', '.join(SUMS)}. Got {sums!r} instead.")
+    given = {name: value for name, value in options.items() if name != "sums"}
+    how = Search(**{**defaults, **({"damping": DAMPING} if sums == "trw" else {}), **given, "bound": sums == "trw"})
     for name in ("iterations", "nodes", "sweeps"):
         value = getattr(how, name)
         if not (isinstance(value, int | np.integer) and value >= 1):

@@ -9,7 +9,7 @@ from typing import Any
 
 from partwise.tasks.common import command_options as common
 from partwise.tasks.common.command import Command, json_lines, written_lines
-from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, Training, option, percent
+from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Training, option, percent
 
 TINY = """1 dogs _ NOUN _ _ 2 nsubj _ _
 2 bark _ VERB _ _ 0 root _ _
@@ -39,6 +39,9 @@ class Options(common.Options):
         FEATURES, "2: score siblings and grandparents too; better, and several times slower.", min=1, max=2
     )
     candidates: int | None = option(FEATURES, "With --order 2: heads that are looked at for each word, at most.", min=1)
+    sums: str | None = option(
+        LEARNING, "With --order 2 and --loss crf: bethe, or trw, never too low and several times slower. (default: bethe)"
+    )
     projective: bool | None = option(LABELS, "Trees without crossing arcs.")
     single_root: bool | None = option(LABELS, "One word alone hangs from the root. (default: if it is so in all training trees)")
     relations: bool | None = option(LABELS, "Learn the relations of arcs too.")

@@ -29,10 +29,10 @@ from partwise.solvers import solve
 from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.dependency.problem import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
-from partwise.structures.factor_graph.problem import NOT_PROVEN
+from partwise.structures.factor_graph.problem import NOT_PROVEN, SUMS
 from partwise.structures.multiclass import multiclass_problem
 from partwise.tasks.common.base import Structured
-from partwise.tasks.common.checks import is_bool, is_count, optional
+from partwise.tasks.common.checks import is_bool, is_count, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.dependency import pruning
@@ -72,6 +72,10 @@ class DependencyParser(Structured):
         it is known to be the best; probabilities are those of loopy belief propagation. Trees must be known as a whole.
     candidates : int, default=10
         Heads that are looked at for each word, at most, if `order` is 2.
+    sums : {"bethe", "trw"}, default="bethe"
+        How ``"crf"`` and other losses that sum over trees do so if `order` is 2: by belief propagation, close but on either side
+        of the truth, or by tree-reweighted belief propagation, never too low, so that the objective is a bound of the true one;
+        that takes several times as long.
     %(learning)s
 
     Attributes
@@ -103,6 +107,7 @@ class DependencyParser(Structured):
     relations: bool = True
     order: int = 1
     candidates: int = 10
+    sums: str = "bethe"
     dtype: Any = "float32"
 
     classes_: np.ndarray = field(init=False)
@@ -124,6 +129,7 @@ class DependencyParser(Structured):
         "relations": (is_bool, "a bool"),
         "order": (lambda value: is_count(1)(value) and value <= 2, "1 or 2"),
         "candidates": (is_count(1), "an int in the range [1, inf)"),
+        "sums": one_of(*SUMS),
     }
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -249,6 +255,7 @@ class DependencyParser(Structured):
             given.heads if labelled else None,
             projective=self.projective,
             single_root=self.single_root_,
+            sums=self.sums,
         )
 
     def _templates(self) -> tuple[list[str], list[str]]:

@@ -10,7 +10,7 @@ from partwise.tasks.common import command_options as common
 from partwise.tasks.common.command import Command, json_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
-SEARCH = ("iterations", "sweeps", "damping")
+SEARCH = ("iterations", "sweeps", "damping", "sums")
 TINY = """{"nodes": [[1, 0], [0.8, 0.1], [0, 1]], "edges": [[0, 1], [1, 2]], "labels": ["a", "a", "b"]}
 {"nodes": [[0, 0.9], [0.1, 1]], "edges": [[0, 1]], "labels": ["b", "b"]}
 {"nodes": [[0.9, 0.2], [0.1, 0.7]], "edges": [[0, 1]], "labels": ["a", "b"]}
@@ -32,6 +32,9 @@ class Options(common.Options):
     sweeps: int | None = option(LEARNING, "Of belief propagation, at most. (default: 100)", min=1)
     damping: float | None = option(
         LEARNING, "Share of the old message that belief propagation keeps. (default: 0)", min=0.0, max=0.999
+    )
+    sums: str | None = option(
+        LEARNING, "Where there are cycles: bethe, or trw, never too low and several times slower. (default: bethe)"
     )
     class_weight: bool | None = option(
         LABELS,

@@ -18,7 +18,7 @@ from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
 from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.factor_graph.answers import find_best
-from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, Search
+from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, make_search
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
@@ -64,8 +64,8 @@ class GraphLabeler(GraphModel):
     inference : {"auto", "exact"}, default="auto"
         exact: branch and bound where AD3 leaves a gap. It can take long.
     search : dict, optional
-        Options of the search, say ``{"iterations": 200}`` (of AD3) or ``{"damping": 0.5, "sweeps": 500}`` (of belief
-        propagation): see `partwise.structures.factor_graph.problem.Search`.
+        Options of the search, say ``{"iterations": 200}`` (of AD3), ``{"damping": 0.5, "sweeps": 500}`` (of belief propagation)
+        or ``{"sums": "trw"}`` (a bound in its place, never too low): see `partwise.structures.factor_graph.problem.Search`.
     neighbours : {4, 8}, default=4
         Of a pixel.
     contrast : bool, default=False
@@ -179,7 +179,7 @@ class GraphLabeler(GraphModel):
             self._warn_unconverged(self.not_converged_, n, "the training graphs; gradients are approximate there")
 
     def _warn_unconverged(self, some: int, n: int, where: str) -> None:
-        sweeps = Search(**self.search or {}).sweeps
+        sweeps = make_search(self.search or {}).sweeps
         warnings.warn(
             f"{self._who}: belief propagation did not converge in {sweeps} sweeps on {some} of {n} of {where}. Take "
             "search={'damping': 0.5}, more 'sweeps', or a margin loss, which needs no sums.",

@@ -12,7 +12,7 @@ from partwise.features.rows import is_sparse
 from partwise.structures.factor_graph.description import WeightBlock
 from partwise.structures.factor_graph.packing import Arrangement
 from partwise.structures.factor_graph.pairwise import EDGE, NODE, arrange_pairs, pairwise_problem
-from partwise.structures.factor_graph.problem import GraphProblem, Search, make_search
+from partwise.structures.factor_graph.problem import OPTIONS, GraphProblem, make_search
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_bool, one_of
 from partwise.tasks.common.label_arrays import class_weights, shown
@@ -26,7 +26,7 @@ LABEL_EDGES = ("tree", "full", "none")
 def _is_search(value: Any) -> bool:
     if value is None:
         return True
-    if not isinstance(value, dict) or not set(value) <= set(Search._fields) - {"exact"}:
+    if not isinstance(value, dict) or not set(value) <= set(OPTIONS) - {"exact"}:
         return False
     try:
         make_search(value)
@@ -63,7 +63,7 @@ class GraphModel(Structured):
         **Structured._checks,
         "pairwise": one_of(*PAIRWISE),
         "inference": one_of("auto", "exact"),
-        "search": (_is_search, f"None or a dict of {', '.join(name for name in Search._fields if name != 'exact')}"),
+        "search": (_is_search, f"None or a dict of {', '.join(name for name in OPTIONS if name != 'exact')}"),
         "neighbours": one_of(4, 8),
         "contrast": (is_bool, "a bool"),
         "label_edges": one_of(*LABEL_EDGES),
