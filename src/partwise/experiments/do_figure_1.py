@@ -53,6 +53,7 @@ class Figure1(Experiment):
     source = "Do et al. 2008, Figure 1"
     minutes = {"quick": 2, "full": 6}
     files = FILES
+    together = ("method",)
     notes = {"quick": "quick: three values of C."}
 
     def cells(self, setting: str) -> list[Cell]:

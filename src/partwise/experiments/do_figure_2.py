@@ -48,6 +48,7 @@ class Figure2(Experiment):
     source = "Do et al. 2008, Figure 2"
     minutes = {"quick": 1, "full": 2}
     files = (OCR, *SETS["satimage"])
+    together = ("dataset",)
     notes = {"quick": "quick: at most 300 words or 1000 rows, 20 epochs."}
 
     def cells(self, setting: str) -> list[Cell]:

@@ -53,6 +53,7 @@ class Table3(Experiment):
     source = "Do et al. 2008, Table 3"
     minutes = {"quick": 8, "full": 120}
     files = (FILE,)
+    together = ("split",)
     notes = {
         "quick": "quick: 200 sequences to learn from and 100 to test on in each split, three families, fewer epochs, C given."
     }

@@ -38,6 +38,7 @@ class Figure41(Experiment):
     source = "Mancev 2015, Figure 4.1"
     minutes = {"quick": 2, "full": 30}
     files = (CONLL2000[0], BROWN)
+    together = ("corpus", "solver")
     notes = {
         "quick": "quick: 2000 sentences of CoNLL-2000, 600 of Brown, 20 and 8 epochs.",
         "full": "full: all of CoNLL-2000, 40 epochs (the paper: 100); 3,000 sentences of Brown, spread over all genres, and 20 "
@@ -86,9 +87,9 @@ class Figure41(Experiment):
     def draw(self, figure: Any, results: Sequence[Result]) -> None:
         by_corpus = groups(results, "corpus")
         figure.set_size_inches(11, 3.4 * len(by_corpus))
-        rows = figure.subplots(len(by_corpus), 3, sharey="row", squeeze=False)
+        rows = figure.subplots(len(by_corpus), len(groups(results, "solver")), sharey="row", squeeze=False)
         for axes, ((corpus,), some) in zip(rows, by_corpus.items(), strict=True):
-            for axis, ((solver,), ones) in zip(axes, groups(some, "solver").items(), strict=True):
+            for axis, ((solver,), ones) in zip(axes, groups(some, "solver").items(), strict=False):
                 for r in ones:
                     axis.plot(r.numbers["epoch"], r.numbers[measure_of(r)], label=r.cell.loss)
                 axis.set(title=f"{corpus}, {solver}", xlabel="epochs")

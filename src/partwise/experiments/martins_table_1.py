@@ -52,6 +52,7 @@ class Table1(Experiment):
     source = "Martins et al. 2010, Table 1"
     minutes = {"quick": 3, "full": 300}
     files = files_of(*ENTITIES, *TREES)
+    together = ("corpus",)
     notes = {
         "quick": "quick: two corpora of each kind, 400 sentences of each part, 5 epochs, three values of C.",
         "full": "full: all sentences, 10 epochs, four values of C.",
