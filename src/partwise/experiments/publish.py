@@ -123,7 +123,7 @@ def block(docs: Path, name: str, setting: str, what: str) -> str:
             f"![{published.experiment.source}: {published.experiment.about}]({picture})" if published.shown else "*No plot yet.*"
         )
     tables = published.tables()
-    if not tables:
+    if int(what) > len(tables):
         return f"*Not run yet in this version: {missing}*"
     note = f"\n\n*{missing}*" if missing and what == "1" else ""
     return tables[int(what) - 1].markdown() + note
