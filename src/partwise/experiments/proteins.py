@@ -29,6 +29,7 @@ def read_set(data: Path, name: str, most: int) -> Any:
     from partwise.tasks.alignment.files import read_alignments
 
     parts = [read_alignments(data / file, aligned=True) for file in FILES[name]]
+    pairs: Any
     if name == "balibase":
         pairs = parts[0].take([k for k, kind in enumerate(parts[0].fields["kind"]) if kind == "BBS"])
     elif name == "homstrad":

@@ -69,7 +69,7 @@ def is_current(experiment: Experiment, stamp: Any) -> bool:
 def read_published(docs: Path, name: str, setting: str) -> Published:
     """What the docs have; cells of another version, and cells that the experiment no longer has, are left out."""
     experiment, path = get_experiment(name), file_in(docs, name, setting)
-    stored = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"stamp": None}
+    stored: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"stamp": None}
     if not is_current(experiment, stored["stamp"]):
         return Published(experiment, setting, [], [], [])
     found = match(experiment.cells(setting), stored["cells"])
@@ -124,7 +124,7 @@ def block(docs: Path, name: str, setting: str, what: str) -> str:
         )
     tables = published.tables()
     if int(what) > len(tables):
-        return f"*Not run yet in this version: {missing}*"
+        return f"*Not run yet in this version: {missing}*" if what == "1" else "*Not run yet in this version.*"
     note = f"\n\n*{missing}*" if missing and what == "1" else ""
     return tables[int(what) - 1].markdown() + note
 
