@@ -93,6 +93,15 @@ def test_a_cell_that_is_not_what_it_says_is_run_again(toy):
     assert len(log(toy)) == 4 + 2 + 4
 
 
+def test_goes_on_from_the_file_of_another_run(toy):
+    alone = json.loads(run(toy, "--json").stdout)
+    (toy / "out").rename(toy / "before")
+    again = run(toy, "--json", "--from", toy / "before/results.quick.json")
+    assert "4 of 4 cells are in" in again.stderr and json.loads(again.stdout)["tables"] == alone["tables"] and len(log(toy)) == 4
+    (toy / "data/toy/numbers.txt").write_text("1")  # other data
+    assert "0 of 4 cells are in" in run(toy, "--from", toy / "before/results.quick.json").stderr and len(log(toy)) == 8
+
+
 def test_processes_give_the_same(toy):
     alone = json.loads(run(toy, "--json").stdout)
     several = json.loads(run(toy, "--json", "--fresh", "--jobs", 2).stdout)
@@ -151,6 +160,7 @@ def test_what_is_missing_is_named(toy, monkeypatch):
     monkeypatch.setenv("PARTWISE_DATA", str(toy / "data"))
     assert "toy needs toy/numbers.txt" in refused("toy")
     assert "is not a folder" in refused("toy", "--out", __file__)
+    assert "no results to go on from" in refused("toy", "--data", toy / "data", "--from", toy / "nothing.json")
     assert "--setting must be quick or full" in refused("toy", "--setting", "slow")
 
 
