@@ -4,6 +4,7 @@
 #   make test       lint, then the quick tests
 #   make test-all   lint, then every test, slow ones and those on real corpora included
 #   make bench      side-by-side timings with other tools
+#   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
 #   make lint       ruff (rules and format), import-linter (layers) and mypy
 #   make install    the package alone, editable, in .venv
 #   make clean      remove everything these targets made
@@ -20,7 +21,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: install demo test test-all lint bench clean
+.PHONY: install demo test test-all lint bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -55,6 +56,9 @@ test-all: lint
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
+
+figures: $(VENV)/.installed-plot
+	$(BIN)/python -m partwise.experiments.publish
 
 clean:
 	rm -rf $(VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis

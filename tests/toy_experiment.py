@@ -19,6 +19,7 @@ class Toy(Experiment):
     source = "nobody"
     minutes = {"quick": 0, "full": 0}
     files = ("toy/numbers.txt",)
+    together = ("seed",)
     notes = {"quick": "quick: two seeds."}
 
     def cells(self, setting):

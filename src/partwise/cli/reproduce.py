@@ -27,6 +27,9 @@ class Options:
     out: Path | None = option(None, "Folder for results. (default: reproduction/NAME)", "--out", "-o")
     jobs: int = option(None, "Processes.", "--jobs", "-j", min=1, default=1)
     fresh: bool = option(None, "Start over; by default cells that are done are not run again.", "--fresh", default=False)
+    known: Path | None = option(
+        None, "Results of another run, say docs/results/NAME.json: cells in that file are not run again.", "--from"
+    )
     list_all: bool = option(None, "What there is, and how long it takes.", "--list", default=False)
 
 
@@ -53,7 +56,10 @@ def run(name: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     out = Path("reproduction") / name if o.out is None else o.out
     if out.exists() and not out.is_dir():
         raise Refusal(f"{out} is not a folder.")
-    summary, tables = runner.reproduce(name, o.setting, o.data, out, jobs=o.jobs, fresh=o.fresh, report=report)
+    if o.known is not None and not o.known.is_file():
+        raise Refusal(f"there are no results to go on from: {o.known} is not a file.")
+    how: dict[str, Any] = {"jobs": o.jobs, "fresh": o.fresh, "known": o.known, "report": report}
+    summary, tables = runner.reproduce(name, o.setting, o.data, out, **how)
     text = "\n\n".join([f"{summary['about']} ({o.setting})", *(table.markdown() for table in tables)])
     if summary["note"]:
         text += f"\n\n{summary['note']}"

@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "balamurugan-table-3-4": "partwise.experiments.balamurugan_table_3_4:Table34",
     "balamurugan-table-5": "partwise.experiments.balamurugan_table_5:Table5",
     "balamurugan-figure-1": "partwise.experiments.balamurugan_figure_1:Figure1",
+    "balamurugan-figure-2": "partwise.experiments.balamurugan_figure_2:Figure2",
     "martins-table-1": "partwise.experiments.martins_table_1:Table1",
     "martins-figure-3": "partwise.experiments.martins_curves:Figure3",
     "martins-figure-4": "partwise.experiments.martins_curves:Figure4",

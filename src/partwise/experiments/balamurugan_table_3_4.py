@@ -76,6 +76,7 @@ class Table34(Experiment):
     source = "Balamurugan et al., Tables III and IV"
     minutes = {"quick": 3, "full": 60}
     files = (OCR,)
+    together = ("fold",)
     notes = {
         "quick": "quick: two folds, relative gaps of 0.01; the cutting plane only for C = 0.01 and 0.1.",
         "full": "full: ten folds, relative gaps of 0.001 (0.01 at C = 1); the cutting plane by the paper's rule for fold 0 only.",

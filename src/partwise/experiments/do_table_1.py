@@ -46,6 +46,7 @@ class Table1(Experiment):
     about = "Six multiclass sets with 0, 10, 20 % shuffled labels: convex loss against ramp, nested cross-validation"
     source = "Do et al. 2008, Table 1"
     minutes = {"quick": 3, "full": 60}
+    together = ("dataset", "shuffled")
     files = tuple(file for files in SETS.values() for file in files)
     notes = {
         "quick": "quick: at most 1000 rows of a set, 5 outer and 3 inner folds, three values of C.",

@@ -8,6 +8,7 @@ one class::
         name, about = "mancev-figure-5.1", "one line for --list"
         minutes = {"quick": 3, "full": 60}              # on two cores
         files = ("conll2000/train.txt.gz",)             # below the data folder; checked before anything runs
+        together = ("corpus", "fold")                   # cells alike in these are shown when all of them are there
 
         def cells(self, setting): ...                   # -> list of cells
         def run(self, data, cell): ...                  # -> {"f1": 93.7, ...}
@@ -126,6 +127,7 @@ class Experiment:
     files: ClassVar[tuple[str, ...]] = ()  #: below the data folder
     version: ClassVar[int] = 1  #: raise it when the same cell would give other numbers: finished cells are then run again
     notes: ClassVar[dict[str, str]] = {}  #: what each setting leaves out
+    together: ClassVar[tuple[str, ...]] = ()  #: settings; cells alike in these count when none is missing. By default all cells
 
     def cells(self, setting: str) -> list[Any]:
         """Everything to run; `setting` is ``quick`` or ``full``."""
@@ -150,6 +152,14 @@ def groups(results: Sequence[Result], *names: str) -> dict[tuple[Any, ...], list
     for result in results:
         found.setdefault(tuple(getattr(result.cell, name) for name in names), []).append(result)
     return found
+
+
+def complete(cells: Sequence[Any], results: Sequence[Result], together: Sequence[str]) -> list[Result]:
+    """The results in groups, alike in the settings `together`, that have all of their cells: a mean of half of them misleads."""
+    of = {k: tuple(getattr(cell, name) for name in together) for k, cell in enumerate(cells)}
+    there = {result.cell for result in results}
+    broken = {of[k] for k, cell in enumerate(cells) if cell not in there}
+    return [r for r in results if tuple(getattr(r.cell, name) for name in together) not in broken]
 
 
 def paired(some: Sequence[Result], others: Sequence[Result], value: str, by: str) -> list[float]:

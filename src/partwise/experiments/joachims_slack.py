@@ -40,6 +40,7 @@ class NAgainstOneSlack(Experiment):
     source = "Joachims, Finley, Yu 2009, section 5"
     minutes = {"quick": 1, "full": 10}
     files = ("ocr_letters/letters.npz",)
+    together = ("C", "folds")
     notes = {
         "quick": "quick: 1, 2 and 4 folds, C = 0.01.",
         "full": "full: 1, 2, 4 and 8 folds, C = 0.01 and 0.1.",

@@ -51,6 +51,7 @@ class Figure51(Experiment):
     source = "Mancev 2015, Figure 5.1"
     minutes = {"quick": 3, "full": 60}
     files = CONLL2000
+    together = ("solver", "seed")
     notes = {"quick": "quick: 2000 training sentences, three levels, two seeds, 20 epochs instead of 40."}
 
     def cells(self, setting: str) -> list[Cell]:
@@ -77,14 +78,14 @@ class Figure51(Experiment):
         tables = []
         for measure, words in (("f1", "chunk F1"), ("accuracy", "accuracy of tokens")):
             title = f"{words} on the clean test part, %: mean of the seeds, and the paired difference [95 %]"
-            table = Table(title, ("outliers", "solver", "hinge", "ramp", "ramp - hinge"), differences=("ramp - hinge",))
+            table = Table(title, ("outliers", "solver", "seeds", "hinge", "ramp", "ramp - hinge"), differences=("ramp - hinge",))
             by_level = groups(sorted(results, key=lambda r: r.cell.outliers), "outliers", "solver")
             for (level, solver), some in by_level.items():
                 by_loss = groups(some, "loss")
                 hinge, ramp = by_loss[("hinge",)], by_loss[("ramp",)]
                 difference = mean_interval(paired(ramp, hinge, measure, "seed"))
                 means = (mean_interval(values(one, measure)).value for one in (hinge, ramp))
-                table.rows.append((f"{100 * level:g} %", solver, *means, difference))
+                table.rows.append((f"{100 * level:g} %", solver, difference.n, *means, difference))
             tables.append(table)
         return tables
 

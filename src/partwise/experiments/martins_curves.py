@@ -40,6 +40,7 @@ class Cell:
 class Curves(Experiment):
     """What both figures do."""
 
+    together = ("corpus", "C")
     solvers: ClassVar[tuple[str, ...]] = ("dca", "sgd", "lbfgs")
     measure: ClassVar[str] = ""
     etas: ClassVar[tuple[float, ...]] = ()

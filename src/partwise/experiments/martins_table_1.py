@@ -24,7 +24,7 @@ LOSSES = {  #: beta, gamma
     "(5, 1)": (5.0, 1.0),
     "SVM": (math.inf, 1.0),
 }
-FULL = ("wnut17", "spanish", "dutch", "turkish", "basque", "greek", "danish", "english")  #: quick ones first
+FULL = ("danish", "turkish", "english", "basque", "greek", "wnut17", "spanish", "dutch")  #: trees first: of entities we know more
 REPORTED = {  #: in the paper, test part
     "entities, paper": (85.48, 85.54, 85.65, 85.72, 85.55, 85.48, 85.41),
     "english trees, paper": (90.76, 90.95, 91.04, 91.01, 90.94, 90.91, 90.75),
@@ -52,19 +52,21 @@ class Table1(Experiment):
     source = "Martins et al. 2010, Table 1"
     minutes = {"quick": 3, "full": 300}
     files = files_of(*ENTITIES, *TREES)
+    together = ("corpus",)
     notes = {
         "quick": "quick: two corpora of each kind, 400 sentences of each part, 5 epochs, three values of C.",
-        "full": "full: all sentences, 10 epochs, four values of C.",
+        "full": "full: all sentences, 10 epochs, four values of C for trees, six for entities.",
     }
 
     def cells(self, setting: str) -> list[Cell]:
         plan: dict[str, tuple[float, ...]]
         if setting == "quick":
-            plan = {"spanish": (0.1, 1.0, 10.0), "wnut17": (0.1, 1.0, 10.0), "english": (0.001, 0.01, 0.1)}
-            plan["turkish"] = plan["english"]
+            plan = dict.fromkeys(("spanish", "wnut17", "english", "turkish"), (0.01, 0.1, 1.0))
             more: Any = (5, 400, 20)
         else:
-            plan = {corpus: (0.01, 0.1, 1.0, 10.0) if corpus in ENTITIES else (0.001, 0.01, 0.1, 1.0) for corpus in FULL}
+            plan = {
+                corpus: (0.01, 0.03, 0.1, 0.3, 1.0, 10.0) if corpus in ENTITIES else (0.001, 0.01, 0.1, 1.0) for corpus in FULL
+            }
             more = (10, None, 22)
         return [Cell(corpus, loss, C, *more) for corpus, grid in plan.items() for loss in LOSSES for C in grid]
 

@@ -3,18 +3,18 @@
 A folder per experiment::
 
     cells/quick/noise=0.1,loss=ramp,...json     one file per finished cell, written whole or not at all
-    results.quick.json                          all cells and the summary
+    results.quick.json                          all cells and the summary (`partwise.experiments.stored`)
     plot.quick.png
 
 A cell counts as done if its file holds the same settings, the same version of the experiment and the same data (files by
-size). The process that ran a cell writes its file, so whatever is killed, and however, finished cells stay finished.
+size). The process that ran a cell writes its file, so whatever is killed, and however, finished cells stay finished. Cells may
+also come from one file with the results of another run, by the same rule: docs/results has such files.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import re
 import threading
@@ -26,6 +26,7 @@ from typing import Any
 
 from partwise.experiments import get_experiment
 from partwise.experiments.experiment import SETTINGS, Experiment, Result, Table, settings_of
+from partwise.experiments.stored import finite, read_results, write_json, write_results
 from partwise.files.whole_file import whole_file
 
 LONGEST_NAME = 120
@@ -82,7 +83,7 @@ def run_cell(experiment: Experiment, data: Path, path: Path, cell: Any, stamp: l
     numbers = experiment.run(data, cell)
     seconds = time.perf_counter() - clock
     stored = {"experiment": experiment.name, "cell": settings_of(cell), "stamp": stamp, "numbers": numbers, "seconds": seconds}
-    write_json(path, stored)
+    write_json(path, {**stored, "versions": versions()})
     return Result(cell, json.loads(json.dumps(finite(numbers))), seconds)
 
 
@@ -94,9 +95,13 @@ def run_cells(
     *,
     jobs: int = 1,
     fresh: bool = False,
+    known: Path | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> list[Result]:
-    """All results of a setting, in the order of the cells; what was done before is read, the rest is run, `jobs` at a time."""
+    """All results of a setting, in the order of the cells; what was done before is read, the rest is run, `jobs` at a time.
+
+    `known`: a file with results of another run (`partwise.experiments.stored`); its cells are not run again.
+    """
     cells, stamp = experiment.cells(setting), fingerprint(experiment, data)
     paths = [file_of(out, setting, cell) for cell in cells]
     (out / "cells" / setting).mkdir(parents=True, exist_ok=True)
@@ -104,6 +109,10 @@ def run_cells(
         for path in (out / "cells" / setting).glob("*.json"):
             path.unlink()
     done = {k: found for k, cell in enumerate(cells) if (found := read_done(paths[k], cell, stamp)) is not None}
+    if known is not None:
+        elsewhere = {result.cell: result for result in read_results(known, cells, stamp)}
+        report(f"{len(elsewhere)} of {len(cells)} cells are in {known}")
+        done = {k: elsewhere[cell] for k, cell in enumerate(cells) if cell in elsewhere} | done
     todo = [k for k in range(len(cells)) if k not in done]
     if done:
         report(f"{len(done)} of {len(cells)} cells were done before (--fresh starts over)")
@@ -161,6 +170,7 @@ def reproduce(
     *,
     jobs: int = 1,
     fresh: bool = False,
+    known: Path | None = None,
     report: Callable[[str], None] = lambda text: None,
 ) -> tuple[dict[str, Any], list[Table]]:
     """Run an experiment, write ``results.<setting>.json`` and ``plot.<setting>.png``; returns the summary and its tables."""
@@ -170,28 +180,35 @@ def reproduce(
     data = find_data(experiment, data)
     out.mkdir(parents=True, exist_ok=True)
     clock = time.perf_counter()
-    results = run_cells(experiment, setting, data, out, jobs=jobs, fresh=fresh, report=report)
+    results = run_cells(experiment, setting, data, out, jobs=jobs, fresh=fresh, known=known, report=report)
     tables = experiment.summarise(results)
-    summary: dict[str, Any] = {
-        "experiment": name,
+    summary = summary_of(experiment, setting, results, tables)
+    summary["seconds"]["total"] = time.perf_counter() - clock
+    summary["files"] = [str(out / f"results.{setting}.json")]
+    picture = draw(experiment, results, out / f"plot.{setting}.png", report)
+    if picture is not None:
+        summary["files"].append(str(picture))
+    write_results(out / f"results.{setting}.json", summary, fingerprint(experiment, data), versions(), results)
+    return finite(summary), tables
+
+
+def summary_of(experiment: Experiment, setting: str, results: Sequence[Result], tables: Sequence[Table]) -> dict[str, Any]:
+    """For machines."""
+    return {
+        "experiment": experiment.name,
         "about": experiment.about,
         "source": experiment.source,
         "setting": setting,
         "note": experiment.notes.get(setting, ""),
         "cells": len(results),
         "tables": [table.to_json() for table in tables],
-        "seconds": {"cells": sum(r.seconds for r in results), "total": time.perf_counter() - clock},
-        "files": [str(out / f"results.{setting}.json")],
+        "seconds": {"cells": sum(r.seconds for r in results)},
     }
-    picture = draw(experiment, results, out / f"plot.{setting}.png", report)
-    if picture is not None:
-        summary["files"].append(str(picture))
-    cells = [{"cell": settings_of(r.cell), "numbers": r.numbers, "seconds": r.seconds} for r in results]
-    write_json(out / f"results.{setting}.json", {"summary": summary, "versions": versions(), "cells": cells})
-    return finite(summary), tables
 
 
-def draw(experiment: Experiment, results: Sequence[Result], path: Path, report: Callable[[str], None]) -> Path | None:
+def draw(
+    experiment: Experiment, results: Sequence[Result], path: Path, report: Callable[[str], None], dpi: int = 150
+) -> Path | None:
     """The plot, where matplotlib is installed."""
     try:
         from matplotlib.figure import Figure  # no pyplot: no window, no global state
@@ -201,7 +218,7 @@ def draw(experiment: Experiment, results: Sequence[Result], path: Path, report: 
     figure = Figure(layout="constrained")
     experiment.draw(figure, results)
     with whole_file(path) as file:
-        figure.savefig(file, format="png", dpi=150)
+        figure.savefig(file, format="png", dpi=dpi)
     return path
 
 
@@ -220,22 +237,6 @@ def versions() -> dict[str, str]:
         "numpy": numpy.__version__,
         "numba": numba.__version__,
     }
-
-
-def write_json(path: Path, value: Any) -> None:
-    """A JSON file, whole or not at all."""
-    with whole_file(path) as file:
-        file.write(json.dumps(finite(value), indent=1).encode())
-
-
-def finite(value: Any) -> Any:
-    """The same value in plain Python types, with None for infinities and NaN, which JSON does not have."""
-    if isinstance(value, dict):
-        return {str(key): finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
-    value = value.item() if hasattr(value, "item") else value  # numpy's numbers
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def shown(numbers: dict[str, Any]) -> str:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 CONLL2000 = ("conll2000/train.txt.gz", "conll2000/test.txt.gz")
 BROWN = "brown/brown.tsv.gz"
-TEMPLATES = {"conll2000": "chunking", "brown": "words"}
+TEMPLATES = {"conll2000": "chunking", "conll2000-pos": "words", "brown": "words"}
 
 
 @functools.lru_cache(maxsize=4)
@@ -26,8 +26,8 @@ def read_corpus(data: Path, name: str, part: str = "train", first: int | None = 
 
     from partwise.text.columns import code_tokens, read_columns
 
-    if name == "conll2000":
-        columns = read_columns(data / f"conll2000/{part}.txt.gz", " ")
+    if name in ("conll2000", "conll2000-pos"):  # chunks, or words and their parts of speech alone
+        columns = read_columns(data / f"conll2000/{part}.txt.gz", " ", usecols=(0, 1) if name.endswith("pos") else None)
         return columns if first is None else columns.take(np.arange(min(first, len(columns))))
     with gzip.open(data / BROWN, "rt", encoding="utf-8") as lines:
         texts = [line.rstrip("\n").split("\t")[2].split(" ") for line in lines]
