@@ -20,6 +20,7 @@ from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
+from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.lse_cutting_plane import LSECuttingPlane
 from partwise.solvers.mira import MIRA
@@ -66,6 +67,7 @@ SOLVERS: dict[str, type[Solver]] = {
         BCFW,
         NSlack,
         OneSlack,
+        Kelley,
         BMRM,
         BMRMLS,
         OCAS,

@@ -121,6 +121,9 @@ class Solver:
         """Kernels this solver needs for `loss`: those by which the loss is evaluated, unless it has a way of its own."""
         return loss.needs
 
+    def check_size(self, problem: Any) -> None:
+        """Raise a ValueError if `problem` is larger than what this solver is made for."""
+
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         """A fresh state, at the weights `start` or at zero."""
         raise NotImplementedError
@@ -227,6 +230,7 @@ def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0) -> No
         who += f" (with any solver but {' and '.join(map(repr, loss.found_by))}, which search outputs instead of listing them)"
     kernels.require(problem, (*basic, *solver.needs_of(loss)), who)
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
+    solver.check_size(problem)
 
 
 def size_of(problem: Any) -> tuple[int, int, int]:

@@ -98,6 +98,18 @@ class BundleState(State):
 S = TypeVar("S", bound=BundleState)
 
 
+def look_at(task: Task, pool: list[np.ndarray], w: np.ndarray) -> Point:
+    """R and a subgradient at `w`, in memory from the pool: one pass over the examples."""
+    w = w.astype(task.dtype, copy=False)
+    losses = np.zeros(task.n)
+    a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, pool)
+    exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
+    if not math.isfinite(risk):
+        worst = int(np.argmin(np.isfinite(losses)))
+        raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
+    return Point(exact, risk, a, float(exact @ exact), float(a @ exact))
+
+
 def check_share(who: Solver, name: str, value: float) -> None:
     """Raise unless a parameter is a number in (0, 1]."""
     if not (isinstance(value, int | float | np.number) and not isinstance(value, bool) and 0 < value <= 1):
@@ -182,15 +194,8 @@ class Bundle(Solver):
 
     def look(self, task: Task, state: BundleState, w: np.ndarray) -> Point:
         """R and a subgradient at `w`: one pass over the examples."""
-        w = w.astype(task.dtype, copy=False)
-        losses = np.zeros(task.n)
-        a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, state.pool)
         state.oracle_calls += task.n
-        exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
-        if not math.isfinite(risk):
-            worst = int(np.argmin(np.isfinite(losses)))
-            raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
-        return Point(exact, risk, a, float(exact @ exact), float(a @ exact))
+        return look_at(task, state.pool, w)
 
     def move(self, state: BundleState, w: np.ndarray, objective: float, risk: float) -> None:
         """A new best point."""

@@ -171,6 +171,9 @@ class CCCP(Solver):
         """Whether the solver inside can tell how far it is from the optimum of its problem."""
         return self.solver.certified
 
+    def check_size(self, problem: Any) -> None:
+        self.solver.check_size(problem)
+
     def accepts(self, loss: Loss) -> bool:
         return loss.uses_target and self.solver.accepts(loss.convex)
 
