@@ -28,6 +28,9 @@ The search (`line_search.minimise`) makes a pass for each trial, and stops when 
 little beyond where the last one ended. The pass at the new w_b has found a subgradient too: that tangent joins the model, and its
 slope is known when the next search begins.
 
+**Other regularisers** (Acharya's Omega): both take 1/2 sum_j lambda_j w_j^2 with any lambda_j > 0, which is the `penalty_weight`
+of `solve`: see `bundle`. Theorem 6.3 holds with H* = 1 / min_j lambda_j, the curvature of its conjugate.
+
 Cost of an iteration: one pass over the examples (two or three with a line search), two readings of the cuts, and the QP. Memory:
 see `bundle`.
 
@@ -44,6 +47,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partwise.losses.penalty import inner
 from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, Point, check_share
 from partwise.solvers.line_search import Tangent, minimise
@@ -70,6 +74,7 @@ class BMRM(Bundle):
     """
 
     name = "bmrm"
+    weighted = True
 
     def epoch(self, task: Task, state: BundleState) -> Progress:
         point = self.look(task, state, state.candidate if state.cuts.n else state.best)
@@ -94,6 +99,7 @@ class BMRMLS(Bundle):
     """
 
     name = "bmrm_ls"
+    weighted = True
 
     theta: float = 0.1
 
@@ -116,7 +122,7 @@ class BMRMLS(Bundle):
         """The best point on the line to the model's minimiser, and a cut between the two."""
         cuts, origin = state.cuts, state.best.astype(np.float64)
         direction = state.candidate - origin
-        along, square = float(origin @ direction), float(direction @ direction)
+        along, square = (inner(u, direction, task.penalty_weight) for u in (origin, direction))
         if square == 0.0:  # the model is minimal at the best point itself: what is left of the gap is rounding
             return
         # the slope of the cut at w_b, from products that are known
