@@ -9,11 +9,13 @@ rescaling. The bound and the model J_CP are those of `bundle`. Algorithm 4 of Ac
         gap = min_{j < t} J(w_j) - J_CP(w_t)
     until gap <= tolerance; return the w_j with the smallest J(w_j)
 
-(The paper returns the last w_t, which may be far worse than the best one: J goes up and down.) After
+(The paper returns the last w_t, which may be far worse than the best one: J goes up and down.) From w_0 = 0, after
 
-    log2( J(0) / G^2 ) + 8 G^2 / gap - 1
+    8 G^2 / gap - 14
 
-iterations at most, G bounding ||a||, the gap is reached (Theorem 6.3 with lambda = 1 / (N C), J and the gap divided by N C).
+iterations at most, G bounding ||a||, the gap is reached. (Theorem 6.3, with lambda = 1 / (N C), J and the gap divided by N C, has
+log2( J(0) / G^2 ) + 8 G^2 / gap - 1. It begins with a gap of J(0), which the method does not have unless zero is a cut: the first
+one is 1/2 ||a_1||^2, which may be larger or smaller.) Where J has a second derivative, the gap falls at a linear rate.
 
 **With a line search** (Algorithm 6) the best point goes down in every iteration, and cuts are taken near it, where they matter:
 
