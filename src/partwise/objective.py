@@ -20,7 +20,7 @@ from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
 from partwise.kernels import MOST_CHUNKS, chunks
 from partwise.losses.in_loops import add_gradient, evaluate, workspace
-from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound
+from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound, penalty
 from partwise.losses.records import Family, Loss
 
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
@@ -206,6 +206,7 @@ def objective(
     n_jobs: int | None = None,
     pool: list[np.ndarray] | None = None,
     l1_ratio: float = 0.0,
+    penalty_weight: np.ndarray | None = None,
 ) -> Value:
     """P(w) with its gradient and a dual bound, in one pass over the examples.
 
@@ -215,7 +216,8 @@ def objective(
 
     For finite beta that is half the squared norm of the gradient of P, tight at the optimum. For beta = inf it is valid but
     loose; dual solvers know better points. Where P is not convex (`is_convex`), there is no bound: nan. With an L1 penalty
-    (`l1_ratio` > 0) the dual point is mixed with the targets: see `partwise.losses.penalty`.
+    (`l1_ratio` > 0) the dual point is mixed with the targets: see `partwise.losses.penalty`. With a `penalty_weight` the
+    norm of a gradient g is that of the conjugate, sum_j g_j^2 / lambda_j.
 
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
@@ -226,6 +228,11 @@ def objective(
     gradient = loss_gradient(problem, loss, C, w, losses, n_jobs, pool)
     if l1_ratio > 0.0:
         return penalised(problem, loss, C, w, n_jobs, losses, gradient, l1_ratio)
+    if penalty_weight is not None:
+        gradient += penalty_weight * w
+        primal = penalty(w.astype(np.float64, copy=False), 0.0, penalty_weight) + float(C @ losses)
+        residual = 0.5 * float(np.square(gradient) @ (1.0 / penalty_weight))
+        return Value(primal, primal - residual if is_convex(problem, loss) else math.nan, gradient, residual)
     norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
     w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
     primal = 0.5 * w_norm + float(C @ losses)

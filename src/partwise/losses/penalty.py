@@ -24,6 +24,11 @@ D(q_s) is concave in s: `mixed_bound` finds its maximum, for any r. At the optim
 there depends on r: for r = 1 the gap is of the order of the gradient's error, for r < 1 of its square divided by 1 - r. Losses
 outside the family do without the entropy: R >= 0 is all that s E(q) needs.
 
+**A penalty of its own for each weight**, Omega(w) = 1/2 sum_j lambda_j w_j^2 with lambda_j > 0 (r = 0 only): the same problem as
+r = 0 in the variables u_j = sqrt(lambda_j) w_j, that is with features x_j / sqrt(lambda_j). Its conjugate is
+Omega*(v) = 1/2 sum_j v_j^2 / lambda_j. Blocks of weights that deserve different penalties (transitions and emissions, a bias)
+are vectors that are constant on each block.
+
 References
 ----------
 J. Zhu, E. P. Xing, B. Zhang (2009). Primal sparse max-margin Markov networks. KDD.
@@ -50,9 +55,34 @@ def check_ratio(value: Any, who: str = "") -> float:
     return float(value)
 
 
-def penalty(w: np.ndarray, l1_ratio: float = 0.0) -> float:
+def check_penalty_weight(value: Any, d: int) -> np.ndarray | None:
+    """`value` as an array of d positive numbers, or None."""
+    if value is None:
+        return None
+    try:
+        weight = np.array(value, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"penalty_weight must be an array of numbers, one per weight, or None. Got {value!r}.") from None
+    if weight.shape != (d,):
+        raise ValueError(f"penalty_weight must have one number per weight, shape ({d},). Got shape {weight.shape}.")
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight > 0.0)))
+    if len(wrong):
+        at = int(wrong[0])
+        raise ValueError(
+            f"penalty_weight must be finite and positive: a weight without a penalty has no lower bound. Got {weight[at]} for "
+            f"weight {at}."
+        )
+    return weight
+
+
+def inner(u: np.ndarray, v: np.ndarray, weight: np.ndarray | None = None) -> float:
+    """The inner product of the penalty 1/2 (w, w): u . v, or sum_j weight_j u_j v_j."""
+    return float(np.dot(u, v)) if weight is None else float(np.dot(u * weight, v))
+
+
+def penalty(w: np.ndarray, l1_ratio: float = 0.0, weight: np.ndarray | None = None) -> float:
     """Omega(w)."""
-    smooth = 0.5 * (1.0 - l1_ratio) * float(np.dot(w, w))
+    smooth = 0.5 * (1.0 - l1_ratio) * inner(w, w, weight)
     return smooth + l1_ratio * float(np.abs(w).sum(dtype=np.float64)) if l1_ratio else smooth
 
 

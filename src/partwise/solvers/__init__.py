@@ -11,7 +11,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.spelling import Spelling
-from partwise.losses.penalty import check_ratio
+from partwise.losses.penalty import check_penalty_weight, check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
 from partwise.solvers.base import Progress, Solver, State, Task, check, run
@@ -20,6 +20,7 @@ from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
+from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.lse_cutting_plane import LSECuttingPlane
 from partwise.solvers.mira import MIRA
@@ -66,6 +67,7 @@ SOLVERS: dict[str, type[Solver]] = {
         BCFW,
         NSlack,
         OneSlack,
+        Kelley,
         BMRM,
         BMRMLS,
         OCAS,
@@ -83,7 +85,9 @@ SPELLING = Spelling("solver", ChainMap({"cccp": CCCP}, SOLVERS), example="pegaso
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
 
-def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = None, l1_ratio: float = 0.0) -> Solver:
+def get_solver(
+    solver: str | Solver, problem: Any = None, loss: Loss | None = None, l1_ratio: float = 0.0, weighted: bool = False
+) -> Solver:
     """The solver of that name or spelling (`engine.spelling`), or `solver` itself if it is one already; "auto" picks one.
 
     Where the loss or the problem is not convex, a solver that needs it to be comes inside CCCP.
@@ -91,7 +95,8 @@ def get_solver(solver: str | Solver, problem: Any = None, loss: Loss | None = No
     if isinstance(solver, Solver):
         return for_differences(solver, problem, loss)
     if isinstance(solver, str) and solver == "auto" and loss is not None:
-        return for_differences(for_optimum(problem, loss, l1_ratio), problem, loss)
+        chosen = BMRMLS() if weighted and not l1_ratio else for_optimum(problem, loss, l1_ratio)
+        return for_differences(chosen, problem, loss)
     return for_differences(SPELLING.read(solver), problem, loss)
 
 
@@ -107,11 +112,11 @@ def for_differences(solver: Solver, problem: Any, loss: Loss | None) -> Solver:
     return CCCP(solver) if sets or not loss.is_convex else solver
 
 
-def can_minimise(loss: Loss, l1_ratio: float = 0.0) -> list[str]:
+def can_minimise(loss: Loss, l1_ratio: float = 0.0, weighted: bool = False) -> list[str]:
     """Names of the solvers that take `loss` with that penalty, by themselves or inside CCCP."""
     able = {name: for_differences(make(), None, loss) for name, make in SOLVERS.items()}
     takes = {name: s for name, s in able.items() if s.accepts(loss) and (loss.is_convex or s.takes != "convex")}
-    return [name for name, s in takes.items() if s.sparse or not l1_ratio]
+    return [name for name, s in takes.items() if (s.sparse or not l1_ratio) and (s.weighted or not weighted)]
 
 
 def for_optimum(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
@@ -148,7 +153,9 @@ def for_optimum(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
     return DCA() if kernels.is_partial(problem) and loss.is_convex else SDM()
 
 
-def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None, l1_ratio=0.0) -> Task:
+def make_task(
+    problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=np.float64, n_jobs=None, l1_ratio=0.0, penalty_weight=None
+) -> Task:
     """Check the numbers and put the task together."""
     if not (isinstance(C, int | float | np.number) and 0 < C < np.inf):
         raise ValueError(f"The 'C' parameter must be a float in the range (0, inf). Got {C!r} instead.")
@@ -161,7 +168,8 @@ def make_task(problem, loss, C, sample_weight=None, seed=0, shuffle=True, dtype=
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and non-negative.")
     kind, ratio = np.dtype(dtype).type, check_ratio(l1_ratio)
-    return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), kind, n_jobs, l1_ratio=ratio)
+    each = check_penalty_weight(penalty_weight, kernels.n_weights(problem))
+    return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), kind, n_jobs, l1_ratio=ratio, penalty_weight=each)
 
 
 def solve(
@@ -171,6 +179,7 @@ def solve(
     C: float = 1.0,
     *,
     l1_ratio: float = 0.0,
+    penalty_weight: np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
     max_epochs: int | None = None,
     tol: float = 1e-3,
@@ -203,6 +212,11 @@ def solve(
     l1_ratio : float in [0, 1]
         Share of the L1 norm in the regulariser: above 0 many weights become exactly zero, at 1 the model is sparsest. Solvers
         ``"owlqn"`` (smooth losses) and ``"admm"`` (max-margin losses) can, and ``"auto"`` takes them.
+    penalty_weight : array (d,), optional
+        lambda_j > 0 in the regulariser ``1/2 sum_j lambda_j w_j^2``, one for each weight of the packed problem; equal numbers
+        for weights that belong together. Solvers ``"bmrm"`` and ``"bmrm_ls"`` can, and ``"auto"`` takes the latter. As long as
+        the weights, it is an argument here and no parameter of a solver, which may be spelled and is kept in model files;
+        estimators, which number their weights themselves, do not have it.
     max_epochs : int, optional
         Total number of epochs (those before a `resume` included); each solver has its default.
     tol : float
@@ -226,10 +240,10 @@ def solve(
     resume : SolveResult, optional
         Go on from a previous result, exactly as if it had not stopped.
     """
-    task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs, l1_ratio)
+    task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs, l1_ratio, penalty_weight)
     if resume is not None and solver == "auto":
         solver = resume.solver
-    chosen = get_solver(solver, problem, task.loss, task.l1_ratio)
+    chosen = get_solver(solver, problem, task.loss, task.l1_ratio, task.penalty_weight is not None)
     return run(
         chosen,
         task,

@@ -41,6 +41,7 @@ class Task:
     n_jobs: int | None = None
     tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
     l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
+    penalty_weight: np.ndarray | None = None  #: (d,) lambda_j in the penalty 1/2 sum_j lambda_j w_j^2; None: all are 1
 
     @property
     def n(self) -> int:
@@ -102,6 +103,7 @@ class Solver:
     takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
+    weighted: ClassVar[bool] = False  #: whether it takes a penalty of its own for each weight
 
     @property
     def adds_up_bound(self) -> bool:
@@ -121,6 +123,9 @@ class Solver:
         """Kernels this solver needs for `loss`: those by which the loss is evaluated, unless it has a way of its own."""
         return loss.needs
 
+    def check_size(self, problem: Any) -> None:
+        """Raise a ValueError if `problem` is larger than what this solver is made for."""
+
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         """A fresh state, at the weights `start` or at zero."""
         raise NotImplementedError
@@ -139,14 +144,16 @@ class Solver:
 
     def bounds(self, task: Task, state: Any) -> Value:
         """Primal value of the model, and the best dual bound the solver knows. One pass over the examples."""
-        return objective(task.problem, task.loss, task.C, self.weights(state), task.n_jobs, l1_ratio=task.l1_ratio)
+        return Solver.value_at(self, task, state, self.weights(state))
 
     def value_at(self, task: Task, state: Any, w: np.ndarray, dual: bool = True) -> Value:
         """The objective at weights that need not be those of `state`; without a bound, and the memory for it, if not `dual`."""
         if dual:
-            return objective(task.problem, task.loss, task.C, w, task.n_jobs, l1_ratio=task.l1_ratio)
+            return objective(
+                task.problem, task.loss, task.C, w, task.n_jobs, l1_ratio=task.l1_ratio, penalty_weight=task.penalty_weight
+            )
         losses = losses_at(task.problem, task.loss, w, task.n_jobs)
-        return Value(penalty(w, task.l1_ratio) + float(task.C @ losses), math.nan, np.zeros(0))
+        return Value(penalty(w, task.l1_ratio, task.penalty_weight) + float(task.C @ losses), math.nan, np.zeros(0))
 
     def unseen(self, task: Task, state: Any, w: np.ndarray) -> float:
         """How much higher than its value the objective at `w` may be: 0 if oracles are exact, inf if nobody knows.
@@ -193,8 +200,16 @@ class Solver:
         return []
 
 
-def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0) -> None:
+def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0, weighted: bool = False) -> None:
     """Raise unless `solver` can minimise `loss` with that penalty and `problem` has the kernels both need."""
+    if weighted and not solver.weighted:
+        from partwise.solvers import can_minimise
+
+        others = ", ".join(can_minimise(loss, l1_ratio, weighted=True)) or "none for this loss and penalty"
+        raise ValueError(
+            f"Solver {solver.name!r} has one penalty for all weights, and takes no penalty_weight. Solvers that can: {others}. "
+            "Or divide each feature by the root of its penalty_weight, and so the weights that are found."
+        )
     if l1_ratio > 0.0 and not solver.sparse:
         from partwise.solvers import can_minimise
 
@@ -227,6 +242,7 @@ def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0) -> No
         who += f" (with any solver but {' and '.join(map(repr, loss.found_by))}, which search outputs instead of listing them)"
     kernels.require(problem, (*basic, *solver.needs_of(loss)), who)
     kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
+    solver.check_size(problem)
 
 
 def size_of(problem: Any) -> tuple[int, int, int]:
@@ -288,7 +304,7 @@ def run(
 ) -> SolveResult:
     """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
     task = dataclasses.replace(task, tol=tol)
-    check(solver, task.problem, task.loss, task.l1_ratio)
+    check(solver, task.problem, task.loss, task.l1_ratio, task.penalty_weight is not None)
     check_sizes(task, validation, start, resume)
     check_completions(task)
     max_epochs = solver.default_epochs if max_epochs is None else max_epochs

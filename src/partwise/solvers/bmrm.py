@@ -9,11 +9,13 @@ rescaling. The bound and the model J_CP are those of `bundle`. Algorithm 4 of Ac
         gap = min_{j < t} J(w_j) - J_CP(w_t)
     until gap <= tolerance; return the w_j with the smallest J(w_j)
 
-(The paper returns the last w_t, which may be far worse than the best one: J goes up and down.) After
+(The paper returns the last w_t, which may be far worse than the best one: J goes up and down.) From w_0 = 0, after
 
-    log2( J(0) / G^2 ) + 8 G^2 / gap - 1
+    8 G^2 / gap - 14
 
-iterations at most, G bounding ||a||, the gap is reached (Theorem 6.3 with lambda = 1 / (N C), J and the gap divided by N C).
+iterations at most, G bounding ||a||, the gap is reached. (Theorem 6.3, with lambda = 1 / (N C), J and the gap divided by N C, has
+log2( J(0) / G^2 ) + 8 G^2 / gap - 1. It begins with a gap of J(0), which the method does not have unless zero is a cut: the first
+one is 1/2 ||a_1||^2, which may be larger or smaller.) Where J has a second derivative, the gap falls at a linear rate.
 
 **With a line search** (Algorithm 6) the best point goes down in every iteration, and cuts are taken near it, where they matter:
 
@@ -27,6 +29,9 @@ iterations at most, G bounding ||a||, the gap is reached (Theorem 6.3 with lambd
 The search (`line_search.minimise`) makes a pass for each trial, and stops when it is exact to a hundredth of the gap. It begins a
 little beyond where the last one ended. The pass at the new w_b has found a subgradient too: that tangent joins the model, and its
 slope is known when the next search begins.
+
+**Other regularisers** (Acharya's Omega): both take 1/2 sum_j lambda_j w_j^2 with any lambda_j > 0, which is the `penalty_weight`
+of `solve`: see `bundle`. Theorem 6.3 holds with H* = 1 / min_j lambda_j, the curvature of its conjugate.
 
 Cost of an iteration: one pass over the examples (two or three with a line search), two readings of the cuts, and the QP. Memory:
 see `bundle`.
@@ -44,6 +49,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from partwise.losses.penalty import inner
 from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, Point, check_share
 from partwise.solvers.line_search import Tangent, minimise
@@ -70,6 +76,7 @@ class BMRM(Bundle):
     """
 
     name = "bmrm"
+    weighted = True
 
     def epoch(self, task: Task, state: BundleState) -> Progress:
         point = self.look(task, state, state.candidate if state.cuts.n else state.best)
@@ -94,6 +101,7 @@ class BMRMLS(Bundle):
     """
 
     name = "bmrm_ls"
+    weighted = True
 
     theta: float = 0.1
 
@@ -116,7 +124,7 @@ class BMRMLS(Bundle):
         """The best point on the line to the model's minimiser, and a cut between the two."""
         cuts, origin = state.cuts, state.best.astype(np.float64)
         direction = state.candidate - origin
-        along, square = float(origin @ direction), float(direction @ direction)
+        along, square = (inner(u, direction, task.penalty_weight) for u in (origin, direction))
         if square == 0.0:  # the model is minimal at the best point itself: what is left of the gap is rounding
             return
         # the slope of the cut at w_b, from products that are known

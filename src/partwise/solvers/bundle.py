@@ -10,6 +10,10 @@ multipliers alpha in the simplex give w_t = -sum_j alpha_j a_j, and any alpha in
 
     sum_j alpha_j b_j - 1/2 ||sum_j alpha_j a_j||^2  <=  min_w J(w).
 
+**With a penalty of its own for each weight**, 1/2 sum_j lambda_j w_j^2, BMRM works in the variables u_j = sqrt(lambda_j) w_j
+without writing them down: the Gram matrix has a_j . L^-1 a_k instead of a_j . a_k, L = diag(lambda), the minimiser is
+w_t = -L^-1 sum_j alpha_j a_j, and nothing else changes. The master problem is as small as before.
+
 The papers have lambda/2 ||w||^2 plus the mean loss: lambda = 1 / (N C), and their objective and gap are ours divided by N C.
 
 What differs from method to method is where the next cut is taken (Acharya 2011, section 6):
@@ -42,6 +46,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.memory import available_memory
+from partwise.losses.penalty import inner
 from partwise.objective import Value, loss_gradient
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.cuts import Cuts
@@ -59,7 +64,7 @@ class Point(NamedTuple):
     w: np.ndarray
     risk: float
     a: np.ndarray
-    square: float  #: ||w||^2
+    square: float  #: ||w||^2, or sum_j lambda_j w_j^2
     product: float  #: a . w
 
     @property
@@ -96,6 +101,18 @@ class BundleState(State):
 
 
 S = TypeVar("S", bound=BundleState)
+
+
+def look_at(task: Task, pool: list[np.ndarray], w: np.ndarray) -> Point:
+    """R and a subgradient at `w`, in memory from the pool: one pass over the examples."""
+    w = w.astype(task.dtype, copy=False)
+    losses = np.zeros(task.n)
+    a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, pool)
+    exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
+    if not math.isfinite(risk):
+        worst = int(np.argmin(np.isfinite(losses)))
+        raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
+    return Point(exact, risk, a, inner(exact, exact, task.penalty_weight), float(a @ exact))
 
 
 def check_share(who: Solver, name: str, value: float) -> None:
@@ -155,7 +172,7 @@ class Bundle(Solver):
 
     def work(self, task: Task) -> float:
         """Bytes of memory that it needs besides the cuts."""
-        return 8.0 * kernels.n_weights(task.problem) * WORK
+        return 8.0 * kernels.n_weights(task.problem) * (WORK + (0 if task.penalty_weight is None else 3))
 
     def common_scale(self, task: Task) -> float:
         """The number of which slopes may be whole multiples: the smallest C_i, if the others are multiples of it."""
@@ -171,7 +188,8 @@ class Bundle(Solver):
         d = kernels.n_weights(task.problem)
         state.limit = self.allowance(task)
         state.best = np.zeros(d, task.dtype) if start is None else np.array(start, task.dtype)
-        state.candidate, state.cuts = np.zeros(d), Cuts.empty(d, self.common_scale(task))
+        inverse = None if task.penalty_weight is None else 1.0 / task.penalty_weight
+        state.candidate, state.cuts = np.zeros(d), Cuts.empty(d, self.common_scale(task), inverse)
         return state
 
     def weights(self, state: BundleState) -> np.ndarray:
@@ -182,15 +200,8 @@ class Bundle(Solver):
 
     def look(self, task: Task, state: BundleState, w: np.ndarray) -> Point:
         """R and a subgradient at `w`: one pass over the examples."""
-        w = w.astype(task.dtype, copy=False)
-        losses = np.zeros(task.n)
-        a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, state.pool)
         state.oracle_calls += task.n
-        exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
-        if not math.isfinite(risk):
-            worst = int(np.argmin(np.isfinite(losses)))
-            raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
-        return Point(exact, risk, a, float(exact @ exact), float(a @ exact))
+        return look_at(task, state.pool, w)
 
     def move(self, state: BundleState, w: np.ndarray, objective: float, risk: float) -> None:
         """A new best point."""
@@ -216,8 +227,8 @@ class Bundle(Solver):
         self.forget(task, state)
 
     def set_bound(self, task: Task, state: BundleState, w: np.ndarray, convex: bool = True) -> None:
-        """The bound that the multipliers give, w being -sum_j alpha_j a_j."""
-        cuts, half = state.cuts, 0.5 * float(w @ w)
+        """The bound that the multipliers give, w being the `minimiser` of the cuts."""
+        cuts, half = state.cuts, 0.5 * inner(w, w, task.penalty_weight)
         model = float(cuts.alpha @ cuts.offset) - half  # of any multipliers it is a bound, of w as it is
         state.model = max(state.model, model) if convex else model
         terms = float(cuts.alpha @ np.abs(cuts.offset)) + half + abs(state.objective)

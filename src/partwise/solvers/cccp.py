@@ -162,6 +162,11 @@ class CCCP(Solver):
         return self.solver.sparse
 
     @property
+    def weighted(self) -> bool:  # type: ignore[override]
+        """Whether the solver inside takes a penalty of its own for each weight."""
+        return self.solver.weighted
+
+    @property
     def adds_up_bound(self) -> bool:
         """That of the solver inside."""
         return self.solver.adds_up_bound
@@ -170,6 +175,9 @@ class CCCP(Solver):
     def certified(self) -> bool:
         """Whether the solver inside can tell how far it is from the optimum of its problem."""
         return self.solver.certified
+
+    def check_size(self, problem: Any) -> None:
+        self.solver.check_size(problem)
 
     def accepts(self, loss: Loss) -> bool:
         return loss.uses_target and self.solver.accepts(loss.convex)
@@ -203,7 +211,7 @@ class CCCP(Solver):
             target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
 
         in_threads(run, chunks(task.problem), task.n_jobs)
-        value = penalty(w.astype(np.float64, copy=False), task.l1_ratio) + float(task.C @ losses)
+        value = penalty(w.astype(np.float64, copy=False), task.l1_ratio, task.penalty_weight) + float(task.C @ losses)
         return View(value, targets, int(np.count_nonzero(costs[task.C > 0])))
 
     def epoch(self, task: Task, state: CCCPState) -> Progress:

@@ -82,7 +82,7 @@ class Checkpoint:
 
 
 def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
-    """What must be the same for a state to make sense: solver, loss, C, order of examples, and the problem."""
+    """What must be the same for a state to make sense: solver, loss, penalty, C, order of examples, and the problem."""
     settings = {f.name: getattr(solver, f.name) for f in dataclasses.fields(solver) if not callable(getattr(solver, f.name))}
     checksum = 0
     for array in arrays_of(task.problem):
@@ -91,6 +91,7 @@ def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
         "solver": f"{solver.name} {settings}",
         "loss": f"{task.loss}",
         **({"l1_ratio": task.l1_ratio} if task.l1_ratio else {}),
+        **({} if task.penalty_weight is None else {"penalty_weight": zlib.crc32(task.penalty_weight.tobytes())}),
         "C": zlib.crc32(task.C.tobytes()),
         "seed": [task.seed, task.shuffle],
         "dtype": np.dtype(task.dtype).name,

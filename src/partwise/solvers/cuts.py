@@ -173,19 +173,20 @@ class Cuts:
     small: np.ndarray  #: float32 values
     large: np.ndarray  #: float64 values
     where: np.ndarray  #: (room, 4) int64: begin in `places` (-1: dense), begin in the values, entries, whether they are small
-    gram: np.ndarray  #: (room, room) a_j . a_k
+    gram: np.ndarray  #: (room, room) a_j . a_k, or a_j . L^-1 a_k where L^-1 = diag(inverse) is given
     numbers: np.ndarray  #: (room, 5): offset b_j, multiplier, a_j . w_b, distance, iterations without a multiplier
     n: int = 0
     anchor: int = -1
     places_end: int = 0  #: where the free part of `places` begins
     small_end: int = 0
     large_end: int = 0
+    inverse: np.ndarray | None = None  #: (d,) 1 / lambda_k, where each weight has a penalty of its own
 
     @classmethod
-    def empty(cls, d: int, scale: float = 0.0) -> Cuts:
+    def empty(cls, d: int, scale: float = 0.0, inverse: np.ndarray | None = None) -> Cuts:
         """No cuts, in d dimensions; slopes that are whole multiples of `scale` will take less memory."""
         none = (np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0), np.zeros((0, 4), np.int64))
-        return cls(d, scale, *none, np.zeros((0, 0)), np.zeros((0, 5)))
+        return cls(d, scale, *none, np.zeros((0, 0)), np.zeros((0, 5)), inverse=inverse)
 
     @property
     def offset(self) -> np.ndarray:
@@ -245,7 +246,8 @@ class Cuts:
             self.make_room(max(FIRST_ROOM, 3 * self.n // 2))
         n = self.n
         self.store(n, a)
-        found = in_threads(lambda span: multiply(*self.stored, n + 1, a, w, *span), spans(len(a)), n_jobs)
+        conjugate = a if self.inverse is None else a * self.inverse  # after `store`, which may have changed a
+        found = in_threads(lambda span: multiply(*self.stored, n + 1, conjugate, w, *span), spans(len(a)), n_jobs)
         products = np.sum(found, axis=0)
         self.gram[n, : n + 1] = self.gram[: n + 1, n] = products[:, 0]
         self.numbers[n] = (b, 0.0, 0.0, distance, 0.0)
@@ -310,9 +312,16 @@ class Cuts:
         self.where, self.gram, self.numbers = where, gram, numbers
 
     def minimiser(self, out: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-        """-sum_j alpha_j a_j, into `out`."""
-        rows = np.flatnonzero(self.alpha)
-        in_threads(lambda span: combine(*self.stored, rows, -self.alpha[rows], out, *span), spans(len(out)), n_jobs)
+        """-sum_j alpha_j a_j, into `out`; times `inverse`, if there is one."""
+        self.mean(-self.alpha, out, n_jobs)
+        if self.inverse is not None:
+            out *= self.inverse
+        return out
+
+    def mean(self, alpha: np.ndarray, out: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+        """sum_j alpha_j a_j, into `out`."""
+        rows = np.flatnonzero(alpha)
+        in_threads(lambda span: combine(*self.stored, rows, alpha[rows], out, *span), spans(len(out)), n_jobs)
         return out
 
     def set_multipliers(self, alpha: np.ndarray) -> None:
@@ -367,8 +376,7 @@ class Cuts:
         offset, at_best = float(alpha @ self.offset), float(alpha @ self.at_best)
         distance = float(np.sqrt(alpha @ np.square(self.distance)))
         with_all = self.products @ alpha
-        vector = self.minimiser(np.zeros(self.d), n_jobs)
-        np.negative(vector, out=vector)
+        vector = self.mean(alpha, np.zeros(self.d), n_jobs)
         rows = np.sort(np.argsort(-weight, kind="stable")[: most - 1])
         self.keep(rows)
         n = self.n  # there is room: cuts have just gone
