@@ -16,6 +16,7 @@ OTHER_VALUES = {
     "step": 0.3,
     "relaxation": 1.5,
     "optimum": 2.5,
+    "update": "prediction",
 }
 
 
