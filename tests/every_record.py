@@ -17,6 +17,7 @@ OTHER_VALUES = {
     "relaxation": 1.5,
     "optimum": 2.5,
     "update": "prediction",
+    "ball": "paper",
 }
 
 
