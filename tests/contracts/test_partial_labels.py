@@ -272,6 +272,7 @@ ENDS = {
     "sgd": ("hinge", {"max_epochs"}),
     "pegasos": ("crf", {"max_epochs"}),
     "lbfgs": ("crf", {"converged"}),
+    "polyak": ("hinge", {"max_epochs"}),
 }
 
 

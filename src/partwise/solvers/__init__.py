@@ -31,6 +31,7 @@ from partwise.solvers.oneslack import OneSlack
 from partwise.solvers.owlqn import OWLQN
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.perceptron import Perceptron
+from partwise.solvers.polyak import Polyak
 from partwise.solvers.proximal import Proximal
 from partwise.solvers.result import Record, SolveResult
 from partwise.solvers.sdcd import SDCD
@@ -63,6 +64,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Pegasos,
         DCA,
         LBFGS,
+        Polyak,
         SDM,
         BCFW,
         NSlack,

@@ -8,15 +8,19 @@ lambda``.
         if project:  w <- min{ 1, r / ||w|| } w
     return the average of all w, w_t with weight t^average_power
 
-The ball. Pegasos was stated for the binary hinge, whose optimum has ``||w*||^2 <= 1 / lambda``; costs of structured outputs
-are not bounded by 1. P is 1-strongly convex and w* its minimum, so ``P(0) >= P(w*) + 1/2 ||w*||^2 >= ||w*||^2`` as losses
-are not negative. Hence
+The ball. P is 1-strongly convex and w* its minimum, so ``P(0) >= P(w*) + 1/2 ||w*||^2 >= ||w*||^2`` as losses are not negative.
+Hence
 
-    r^2 = P(0) = sum_i C_i L_i(0)
+    r^2 = P(0) = sum_i C_i L_i(0)              ball="duality"
+    r^2 = 1 / lambda = sum_i C_i               ball="paper"
 
-holds the optimum for every loss here, and is the classical ball where L_i(0) = 1. (For the perceptron loss L_i(0) = 0 and w* =
-0, a ball of no use: there is no projection then. Where P is not convex, P(0) >= P(w*) alone gives r^2 = 2 P(0).) Projection
-tames the first steps, which are as long as N C ||dL||; Mančev (2015) found the variant without it at least as good in the end.
+The first holds the optimum for every loss here. (For the perceptron loss L_i(0) = 0 and w* = 0, a ball of no use: there is no
+projection then. Where P is not convex, P(0) >= P(w*) alone gives r^2 = 2 P(0).) The second is that of Shalev-Shwartz et al.,
+which Mančev (2015) took for structures, too. It was stated for the binary hinge, and holds the optimum where L_i(0) <= 1: for the
+hinge, where no cost is above 1. Where costs grow with the length L_i(0) is the largest cost, for `crf` it is the logarithm of the
+number of outputs, and the optimum may lie outside: then w goes to the best point of the ball, and the gap stays open. (On
+CoNLL-2000 with lambda = 2e-3 the radii are 109 and 22.) Projection tames the first steps, which are as long as N C ||dL||; Mančev
+found the variant without it at least as good in the end.
 
 The certificate. After E whole epochs from w = 0 every example has been stepped on E times with weight C_i / E at most, so w
 itself is a dual point (mass C_i per example; what projections took away lies on the target): with q_s the output, or the
@@ -30,7 +34,7 @@ side is the least value over v of 1/2 ||v||^2 plus these bounds, at v = w. The s
 number. So there is a duality gap at every epoch, for the price of one sparse inner product per step. It needs a start at
 zero, and full labels.
 
-Cost of an epoch: one oracle call per example and O(touched weights); with projection one more pass at the start, for P(0).
+Cost of an epoch: one oracle call per example and O(touched weights); with ball="duality" one more pass at the start, for P(0).
 Memory: w and its average.
 
 References
@@ -56,6 +60,8 @@ from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
 from partwise.solvers.sgd import StochasticSolver, StochasticState
 from partwise.solvers.weights import NORM, SCALE, add, current, enter, shrink
+
+BALLS = ("duality", "paper")
 
 
 @compiled_loop
@@ -103,7 +109,9 @@ class Pegasos(StochasticSolver):
     Parameters
     ----------
     project : bool
-        Whether to keep w in the ball that is known to hold the optimum.
+        Whether to keep w in a ball.
+    ball : {"duality", "paper"}
+        Its radius: the one that is known to hold the optimum, or that of the paper, which does so for costs of at most 1.
 
     Notes
     -----
@@ -114,6 +122,12 @@ class Pegasos(StochasticSolver):
     default_epochs = 50
 
     project: bool = True
+    ball: str = "duality"
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.ball not in BALLS:
+            raise ValueError(f"The 'ball' parameter of Pegasos must be 'duality' or 'paper'. Got {self.ball!r} instead.")
 
     @property
     def adds_up_bound(self) -> bool:
@@ -121,15 +135,21 @@ class Pegasos(StochasticSolver):
         return True
 
     def init(self, task, start=None):
-        convex = is_convex(task.problem, task.loss)
-        state = PegasosState(**vars(super().init(task, start)), is_dual=convex)
+        state = PegasosState(**vars(super().init(task, start)), is_dual=is_convex(task.problem, task.loss))
         if start is not None and np.any(start):
             state.steps, state.is_dual = np.count_nonzero(task.C), False
-        if self.project:
+        self.set_radius(task, state)
+        return state
+
+    def set_radius(self, task, state):
+        """That of the ball; 0: there is none."""
+        if self.project and self.ball == "paper":
+            state.radius = math.sqrt(task.C.sum())
+        elif self.project:
             losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
+            convex = is_convex(task.problem, task.loss)
             state.radius = math.sqrt(max(float(task.C @ losses), 0.0) * (1.0 if convex else 2.0))
             state.oracle_calls += task.n
-        return state
 
     def visit(self, task, state, order):
         n, power = float(np.count_nonzero(task.C)), float(self.average_power)
@@ -153,10 +173,7 @@ class Pegasos(StochasticSolver):
         state = super().retarget(before, task, state, changed)
         # the steps of earlier rounds were taken against other targets: w is no dual point of this problem
         state.is_dual, state.best_dual = False, -math.inf
-        if self.project:
-            losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
-            state.radius = math.sqrt(max(float(task.C @ losses), 0.0))
-            state.oracle_calls += task.n
+        self.set_radius(task, state)
         return state
 
     def bounds(self, task, state):
