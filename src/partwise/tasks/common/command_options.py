@@ -59,7 +59,8 @@ class Learning:
     solver: str | None = option(
         LEARNING,
         "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, kelley, bmrm, bmrm_ls, ocas, "
-        "proximal, nrbm, polyak, sdcd, lse_cutting_plane, owlqn, admm; with parameters: \"nslack(variant='b')\". (default: by the loss)",
+        "proximal, nrbm, polyak, sdcd, lse_cutting_plane, owlqn, admm; with parameters: \"nslack(variant='b')\". "
+        "(default: by the loss)",
     )
     l1_ratio: float | None = option(
         LEARNING, "Share of the L1 norm in the regulariser: above 0 most weights become zero, the file smaller.", min=0.0, max=1.0
