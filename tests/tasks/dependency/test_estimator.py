@@ -236,7 +236,14 @@ def test_arc_probabilities_and_unknown_heads():
     with partwise.interpret():
         model = DependencyParser("crf", **FAST, hash_bits=12, order=2, max_epochs=1).fit(X, y)
         for p in model.predict_marginals(X[:3]):
-            np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=0.05)  # beliefs of loopy messages: nearly
+            np.testing.assert_allclose(p.sum(axis=1), 1.0, atol=1e-9)  # a word's head is one variable
+        for sums in ("bethe", "trw"):
+            model = DependencyParser("crf", C=0.1, solver="lbfgs", hash_bits=12, order=2, sums=sums, max_epochs=2).fit(
+                X[:3], y[:3]
+            )
+            assert model.result_.n_skipped == 0 and 0.0 < model.result_.primal < model.result_.history[0].primal + 1e-9
+        with pytest.raises(ValueError, match="'sums' parameter .* must be 'bethe' or 'trw'. Got 'all'"):
+            DependencyParser(order=2, sums="all").fit(X, y)
         with pytest.raises(ValueError, match="known as a whole"):
             DependencyParser(order=2, max_epochs=1).fit([["a", "b"]], [[0, None]])
 
