@@ -68,6 +68,7 @@ def test_losses(text, loss):
         ("cccp(solver='sdm', epochs=10)", CCCP(SDM(), 10)),
         ("cccp(sdm(cached_passes=3), epochs=5)", CCCP(SDM(cached_passes=3), 5)),
         ("cccp(pegasos)", CCCP(Pegasos())),
+        ("cccp(pegasos(ball='paper'), targets_at='current')", CCCP(Pegasos(ball="paper"), targets_at="current")),
         ("""cccp(solver="nslack(variant='b')")""", CCCP(NSlack("b"))),
     ],
 )
@@ -143,9 +144,12 @@ def test_losses_that_are_none(text, message):
     ("text", "message"),
     [
         ("pegasus", "'solver' parameter must be one of 'auto', 'perceptron', .*'cccp'.*Did you mean 'pegasos'?"),
-        ("pegasos(project=0)", "project must be True or False, got 0: pegasos(average=True, average_power=2, project=True)."),
+        (
+            "pegasos(project=0)",
+            "project must be True or False, got 0: pegasos(average=True, average_power=2, project=True, ball='duality').",
+        ),
         ("sdm(cached_passes=3.5)", "cached_passes must be an int, got 3.5: sdm(cached_passes=10, average=False)."),
-        ("cccp(epochs='3')", "epochs must be an int or None, got '3': cccp(solver=sdm, epochs=None)."),
+        ("cccp(epochs='3')", "epochs must be an int or None, got '3': cccp(solver=sdm, epochs=None, targets_at='model')."),
         ("cccp(solver=3)", "solver must be a solver, got 3"),
         ("cccp(solver=None)", "solver must be a solver, got None"),
         ("cccp(spam)", "'solver' parameter must be one of.*Got 'spam' instead"),

@@ -20,6 +20,7 @@ from partwise.solvers.mira import MIRA
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.sdm import SDM
 from partwise.solvers.sgd import SGD
+from partwise.solvers.weights import current
 from partwise.structures import chain_problem, multiclass_problem
 
 SCALES = [0.0, 0.1, 1.0, 30.0, 1e4, 1e6]
@@ -382,6 +383,50 @@ def test_line_10_of_mancev_as_printed_does_not_follow_the_targets(monkeypatch):
         check_weights(problem, result.state)
 
 
+AVERAGING = {"sdm": SDM(average=True), "bcfw": BCFW(), "pegasos": Pegasos(), "dca": DCA()}
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", AVERAGING)
+@pytest.mark.parametrize("place", ["model", "current"])
+def test_targets_are_chosen_where_they_should_be(name, place, monkeypatch):
+    """At the average of a round, or at its last iterate, as in Algorithm 1 of Mancev; the two would choose differently."""
+    solver, task = CCCP(AVERAGING[name], epochs=1, targets_at=place), make_task(PROBLEMS["multiclass"], Ramp(1, 1), 1.0)
+    seen, finish_round = {}, CCCP.finish_round
+
+    def watched(self, task, state, problem, value):
+        seen["model"] = self.look(task, state, self.solver.weights(state.inside))
+        seen["current"] = self.look(task, state, current(state.inside.weights))
+        finish_round(self, task, state, problem, value)
+
+    monkeypatch.setattr(CCCP, "finish_round", watched)
+    state, told = solver.init(task), 0
+    for _ in range(6):
+        before, targets = state.objective, state.targets
+        solver.epoch(task, state)
+        assert state.objective == min(before, seen["model"].objective)  # J is that of what would be returned
+        last = solver.rounds(state)[-1]
+        assert last.refused == seen[place].refused and last.changed == np.count_nonzero(seen[place].targets != targets)
+        if state.objective < before or not solver.certified:
+            np.testing.assert_array_equal(state.targets, seen[place].targets)
+            told += bool((seen["model"].targets != seen["current"].targets).any())
+    assert told > 0
+
+
+@pytest.mark.interpreted
+def test_without_an_average_there_is_one_place_to_choose_targets_at():
+    problem = PROBLEMS["multiclass"]
+    for inside in (SDM(), Pegasos(average=False), LBFGS()):
+        loss = Ramp(1, 1, 1.0) if isinstance(inside, LBFGS) else Ramp(1, 1)
+        one, other = (solve(problem, loss, CCCP(inside, 2, place), C=0.3, max_epochs=8, tol=0) for place in ("model", "current"))
+        np.testing.assert_array_equal(one.w, other.w)
+        assert one.rounds == other.rounds and one.n_oracle_calls == other.n_oracle_calls
+    with pytest.raises(
+        ValueError, match=r"The 'targets_at' parameter of CCCP must be 'model' or 'current'\. Got 'average' instead"
+    ):
+        CCCP(SDM(), targets_at="average")
+
+
 @pytest.mark.parametrize("name", ["sdm", "bcfw", "pegasos", "lbfgs"])
 def test_resuming_is_exact(name):
     solver, loss = INSIDE[name]
@@ -431,7 +476,7 @@ def test_model_files_keep_the_loss_and_the_solver(loss, tmp_path):
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 3, 60)
     x = rng.normal(size=(60, 3)) + 2.0 * np.eye(3)[gold]
-    solver = "auto" if loss != Ramp(1, 0.5) else CCCP(SDM(cached_passes=3), epochs=4)
+    solver = "auto" if loss != Ramp(1, 0.5) else CCCP(SDM(cached_passes=3, average=True), epochs=4, targets_at="current")
     model = Classifier(loss=loss, solver=solver, C=0.3, max_epochs=30).fit(x, gold)
     model.save(tmp_path / "model")
     again = load(tmp_path / "model")

@@ -138,6 +138,10 @@ class Solver:
         """The model: a vector that further epochs will not change."""
         raise NotImplementedError
 
+    def current(self, state: Any) -> np.ndarray:
+        """The weights that the next epoch goes on from, where the model is their average over the epochs so far."""
+        return self.weights(state)
+
     def finish(self, state: Any) -> np.ndarray:
         """The model, when `state` is not needed any more: its memory may be used for it."""
         return self.weights(state)

@@ -174,6 +174,9 @@ class BCFW(Solver):
     def weights(self, state: BCFWState) -> np.ndarray:
         return averaged(state.weights) if self.average and not state.last_is_better else current(state.weights)
 
+    def current(self, state: BCFWState) -> np.ndarray:
+        return current(state.weights)
+
     def bounds(self, task: Task, state: BCFWState) -> Value:
         primal = primal_value(task, state, current(state.weights))
         if self.average:

@@ -22,6 +22,13 @@ tolerance. With the truth for first targets, the first round minimises the conve
 A warm start is exact in the dual: multipliers stay feasible, only w follows, w += C_i (F(x_i, t_new) - F(x_i, t_old)). With SDM
 inside this is Algorithm 1 of Mancev (2015), whose line 10 subtracts the old v again in each round; w must be u - v.
 
+Where the solver inside returns an average of its iterates, there are two weights to choose targets at. The tangent at the model,
+which is the average, touches J there, so that is the default (``targets_at="model"``). Algorithm 1 of Mancev chooses them at the
+last iterate w, whatever is returned in the end: ``targets_at="current"``, for one more pass per round. J is still that of the
+model. On 2000 sentences of CoNLL-2000 with Pegasos inside (C = 0.1, 20 epochs, three seeds) F1 on 1000 others is the same, 91.56
+and 91.55 with right labels, 91.01 and 91.05 with a tenth of the sentences wrong, where seeds differ by 0.1; J is 0.7 and 2.7 %
+lower.
+
 Rounds end early at first: a relative duality gap of `FIRST`, then a third of that each, down to the tolerance of the run. Solvers
 without a certificate get a number of epochs, and nobody knows how far they are from the optimum of their round: when `PATIENCE`
 rounds have lowered J by less than the tolerance the run ends, but it does not claim to have converged.
@@ -64,6 +71,7 @@ FIRST = 0.1  # relative gap at which the first round ends: a loss known by heart
 TIGHTER = 1.0 / 3.0  # of the tolerance, from round to round
 LONGEST = 50  # epochs of a round of a solver with a certificate, whatever its gap
 SHORT = 2  # epochs of a round of a solver without one: long first rounds learn wrong labels by heart
+PLACES = ("model", "current")  # to choose targets at
 PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate gives up
 
 
@@ -123,18 +131,25 @@ class CCCP(Solver):
         Of the convex problems. `solve` puts a solver into CCCP by itself where the loss is not convex.
     epochs : int, optional
         Of each round (Mancev's T). None: until the gap of the round is below its tolerance, which is `tol` in the end.
+    targets_at : {"model", "current"}
+        Where targets are chosen, if the solver inside averages its iterates: at the model of the round, which is the average, or
+        at its last iterate, as in Mancev's Algorithm 1 (see the module).
     """
 
     takes = "differences"
 
     solver: Solver = field(default_factory=SDM)
     epochs: int | None = None
+    targets_at: str = "model"
 
     def __post_init__(self):
         if not isinstance(self.solver, Solver) or isinstance(self.solver, CCCP) or self.solver.takes == "differences":
             raise ValueError(f"The 'solver' parameter of CCCP must be a solver of convex problems. Got {self.solver!r} instead.")
         if self.epochs is not None and (not isinstance(self.epochs, int | np.integer) or self.epochs < 1):
             raise ValueError(f"The 'epochs' parameter of CCCP must be an int in [1, inf) or None. Got {self.epochs!r} instead.")
+
+        if self.targets_at not in PLACES:
+            raise ValueError(f"The 'targets_at' parameter of CCCP must be 'model' or 'current'. Got {self.targets_at!r} instead.")
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -240,10 +255,13 @@ class CCCP(Solver):
     def finish_round(self, task: Task, state: CCCPState, problem: Task, value: Value) -> None:
         """Take the weights if J is lower, and choose the next targets."""
         w = self.solver.weights(state.inside)
-        view = self.look(task, state, w)
+        view = chosen = self.look(task, state, w)
         state.looks += task.n
+        if self.targets_at == "current" and not np.array_equal(last := self.solver.current(state.inside), w):
+            chosen = self.look(task, state, last)
+            state.looks += task.n
         changed = np.zeros(task.n, np.bool_)
-        different(state.starts, state.targets, view.targets, changed)
+        different(state.starts, state.targets, chosen.targets, changed)
         changed &= task.C > 0
         fall = state.objective - view.objective
         solved = not self.certified or bool(self.solver.verdict(state.inside, value, task.tol))
@@ -251,15 +269,15 @@ class CCCP(Solver):
         if fall > 0:
             state.best, state.objective = w, view.objective
         state.at_best = True
-        numbers = (state.objective, changed.sum(), view.refused, value.primal, value.dual, max(state.tolerance, task.tol))
+        numbers = (state.objective, changed.sum(), chosen.refused, value.primal, value.dual, max(state.tolerance, task.tol))
         state.record = np.vstack([state.record, [state.epochs, *numbers]])
         enough = (state.idle > 0 or not changed.any()) if self.certified else state.idle >= PATIENCE
         state.done = task.tol > 0 and solved and enough
         state.begun = state.epochs
         state.tolerance *= TIGHTER
         if fall > 0 or not self.certified:
-            after = self.convex(task, view.targets)
-            state.targets = view.targets
+            after = self.convex(task, chosen.targets)
+            state.targets = chosen.targets
             state.inside = self.solver.retarget(problem, after, state.inside, np.flatnonzero(changed))
 
     def weights(self, state: CCCPState) -> np.ndarray:

@@ -78,6 +78,9 @@ class OnlineSolver(Solver):
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
 
+    def current(self, state: Any) -> np.ndarray:
+        return current(state.weights)
+
     def finish(self, state: Any) -> np.ndarray:
         weights, state.weights, state.work = state.weights, None, None
         return averaged(weights, out=weights.u) if self.average else current(weights)

@@ -390,5 +390,8 @@ class SDM(Solver):
     def weights(self, state: SDMState) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
 
+    def current(self, state: SDMState) -> np.ndarray:
+        return current(state.weights)
+
     def bounds(self, task: Task, state: SDMState) -> Value:
         return Value(primal_value(task, state, self.weights(state)), certified_dual(task, state), np.zeros(0))

@@ -69,7 +69,8 @@ def to_json(value: Any, what: str) -> Any:
         if type(value) is kind:
             return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
     if isinstance(value, CCCP):
-        return {"cccp": [to_json(value.solver, what), to_json(value.epochs, what)]}
+        more = [] if value.targets_at == CCCP.targets_at else [value.targets_at]  # left out where older readers need no telling
+        return {"cccp": [to_json(value.solver, what), to_json(value.epochs, what), *more]}
     if isinstance(value, Solver) and SOLVERS.get(value.name) is type(value):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
         return {"solver": [value.name, to_json(fields, what)]}
@@ -109,8 +110,8 @@ def from_json(value: Any) -> Any:
         return array
     if tag in LOSS_TAGS:
         return LOSS_TAGS[tag](*(from_json(item) for item in content))
-    if tag == "cccp" and len(content) == 2:
-        return CCCP(from_json(content[0]), from_json(content[1]))
+    if tag == "cccp" and len(content) in (2, 3):
+        return CCCP(*(from_json(item) for item in content))
     if tag == "solver" and content[0] in SOLVERS:
         return SOLVERS[content[0]](**from_json(content[1]))
     raise ValueError(f"unknown value {str(value)[:80]}")
