@@ -20,9 +20,8 @@ which follows from ``||w_k+1 - u||^2 = ||w_k - u||^2 - 2 eta_k g_k . (w_k - u) +
 while P_b stays, S grows and D rises, beyond l in the end: the gap P_b - D goes to zero, whichever side of P* the level is on.
 The average begins anew when the gap has halved, and forgets tangents from far away. The bound of `objective` counts as well.
 
-The rule was chosen by measurement: the objective above the optimum (hinge; classes, chains, 500 sentences of CoNLL-2000) after
-100, 100 and 300 passes is 1e-4, 2e-4 and 2e-2 with it, 3e-4, 5e-4 and 2e-2 with P* itself, and 2e-2, 3e-2 and 5e-1 with the
-path-based rule of Nedic and Bertsekas (2001), which has no bound to go by.
+(On classes and chains that gets as near to the optimum in a hundred passes as the optimum itself for a level; the path-based rule
+of Nedic and Bertsekas (2001), which has no bound to go by, is far behind.)
 
 **Where P is not convex** (soft ramps, partial labels) there is no bound. The level is ``P_b - delta`` then; delta, half of P at
 first, is halved when `PATIENCE` steps have not lowered P_b by half of it, as in the dynamic rule of Nedic and Bertsekas, and eta
