@@ -111,6 +111,17 @@ def widest(graph):
 
 
 @helper
+def more_damped(graph, f, damping):
+    """Damping where a factor hears an echo of its own messages, as it does if its share is below one: more for more variables."""
+    n, last = 0, -1
+    for p in range(graph.ports[f], graph.ports[f + 1]):
+        v = graph.owner[graph.literal[p]]
+        n += v != last
+        last = v
+    return 1.0 - (1.0 - damping) / np.sqrt(max(n, 1))
+
+
+@helper
 def sweep(graph, order, theta, share, belief, message, search, far):
     """Messages in a graph with cycles, until they hold still: how many sweeps, and whether they do."""
     scores, out, none, F = np.empty(widest(graph)), np.empty(widest(graph)), np.empty(0), len(graph.kind)
@@ -121,7 +132,8 @@ def sweep(graph, order, theta, share, belief, message, search, far):
         largest = 0.0
         for step in range(F):
             f = order[F - 1 - step] if sweeps % 2 == 0 else order[step]
-            largest = max(largest, speak(graph, f, theta, share[f], belief, message, damping, scores, out, none, far))
+            kept = damping if share[f] == 1.0 else more_damped(graph, f, damping)
+            largest = max(largest, speak(graph, f, theta, share[f], belief, message, kept, scores, out, none, far))
         if largest <= tol * (1.0 - damping):
             return sweeps + 1, True
     return search.sweeps, False
@@ -141,9 +153,10 @@ def by_residuals(graph, theta, share, belief, message, max_sweeps, tol, damping,
                 f = g
         if debt[f] <= tol:
             return spoken // F + 1, True
-        change = speak(graph, f, theta, share[f], belief, message, damping, scores, out, none, far)
+        kept = damping if share[f] == 1.0 else more_damped(graph, f, damping)
+        change = speak(graph, f, theta, share[f], belief, message, kept, scores, out, none, far)
         spoken += 1
-        debt[f] = damping * change  # what damping held back is still to be said
+        debt[f] = kept * change  # what damping held back is still to be said
         for p in range(graph.ports[f], graph.ports[f + 1]):
             v = graph.owner[graph.literal[p]]
             for j in range(count[v], count[v + 1]):

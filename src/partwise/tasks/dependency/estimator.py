@@ -75,7 +75,7 @@ class DependencyParser(Structured):
     sums : {"bethe", "trw"}, default="bethe"
         How ``"crf"`` and other losses that sum over trees do so if `order` is 2: by belief propagation, close but on either side
         of the truth, or by tree-reweighted belief propagation, never too low, so that the objective is a bound of the true one;
-        that takes several times as long.
+        that takes some ten times as long.
     %(learning)s
 
     Attributes
