@@ -14,8 +14,8 @@ and log Z is convex in the scores, so
 each an exact sum. (A forest without a hard factor sums over outputs that the factor forbids: that only raises it.) Messages of
 belief propagation, of which beliefs get share_f only and which see tables divided by share_f, make that small, and at their fixed
 point least; but it is a bound at any time. The marginals that come with it are the means of those of the forests: its derivatives
-where messages hold still. Factors hear an echo of what they said, share_f - 1 times: without damping messages seldom converge, and
-factors of many variables need more of it.
+where messages hold still. Factors hear an echo of what they said, share_f - 1 times: without damping messages seldom converge,
+and factors of many variables need more of it.
 
 Cost: a sweep is as expensive as Bethe's; in the end three sums of every factor for each forest that has it.
 
