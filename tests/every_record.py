@@ -2,10 +2,13 @@
 
 import dataclasses
 
-from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
+from partwise.losses.records import Family, Ramp, Rescaled, RescaledRamp, SoftRamp, SquaredHinge, Summed
 
 #: one of every record of a loss, with parameters of no named loss
-EVERY_LOSS = [Family(3.0, 0.5), Ramp(0.5, 2.0, 0.3), SoftRamp(3.0, 0.5), Rescaled(0.7), RescaledRamp(0.3), Summed(2.5)]
+EVERY_LOSS = [
+    Family(3.0, 0.5), Ramp(0.5, 2.0, 0.3), SoftRamp(3.0, 0.5), Rescaled(0.7), RescaledRamp(0.3), Summed(2.5),
+    Summed(2.5, squared=True), SquaredHinge(0.3),
+]  # fmt: skip
 #: a value for every parameter of a solver whose default says nothing of what else it may be
 OTHER_VALUES = {
     "epsilon": 0.1,

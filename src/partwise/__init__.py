@@ -18,7 +18,7 @@ from partwise.files.version import __version__
 
 if TYPE_CHECKING:
     from partwise.engine.compilation import cache_stats, interpret
-    from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed
+    from partwise.losses.records import LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, SquaredHinge, Summed
     from partwise.solvers import CCCP, SOLVERS, Record, Solver, SolveResult, solve
     from partwise.solvers.comparison import compare
     from partwise.structures import ChainProblem, MulticlassProblem, chain_problem, multiclass_problem
@@ -51,6 +51,7 @@ _HOME = {
     "Rescaled": "losses.records",
     "RescaledRamp": "losses.records",
     "SoftRamp": "losses.records",
+    "SquaredHinge": "losses.records",
     "Summed": "losses.records",
     "CCCP": "solvers",
     "LOSSES": "losses.records",
@@ -95,6 +96,7 @@ __all__ = [
     "SolveResult",
     "SoftRamp",
     "Solver",
+    "SquaredHinge",
     "Summed",
     "TemplateEncoder",
     "__version__",

@@ -15,7 +15,18 @@ from partwise import SequenceLabeler
 from partwise.cli.app import app
 from partwise.engine import spelling
 from partwise.engine.compilation import interpret
-from partwise.losses.records import LOSS_KINDS, LOSSES, Family, Ramp, Rescaled, RescaledRamp, SoftRamp, Summed, get_loss
+from partwise.losses.records import (
+    LOSS_KINDS,
+    LOSSES,
+    Family,
+    Ramp,
+    Rescaled,
+    RescaledRamp,
+    SoftRamp,
+    SquaredHinge,
+    Summed,
+    get_loss,
+)
 from partwise.losses.records import SPELLING as LOSS_SPELLING
 from partwise.solvers import CCCP, SOLVERS, Solver, get_solver
 from partwise.solvers import SPELLING as SOLVER_SPELLING
@@ -48,6 +59,8 @@ run = CliRunner().invoke
         ("rescaled_ramp(2)", RescaledRamp(2)),
         ("soft_ramp(beta=3)", SoftRamp(3)),
         ("summed(gamma=2)", Summed(2)),
+        ("summed(2, squared=True)", Summed(2, True)),
+        ("squared_hinge(gamma=2)", SquaredHinge(2)),
     ],
 )
 def test_losses(text, loss):
@@ -91,7 +104,7 @@ def test_every_record_is_read_as_it_is_spelled():
         assert get_loss(LOSS_SPELLING.spell(loss)) == loss == get_loss(loss.name)
     assert [loss.name for loss in EVERY_LOSS] == [
         "family(beta=3, gamma=0.5)", "ramp(a=0.5, b=2, beta=0.3)", "soft_ramp(beta=3, gamma=0.5)", "rescaled(power=0.7)",
-        "rescaled_ramp(power=0.3)", "summed(gamma=2.5)",
+        "rescaled_ramp(power=0.3)", "summed(gamma=2.5)", "summed(gamma=2.5, squared=True)", "squared_hinge(gamma=0.3)",
     ]  # fmt: skip
     assert SOLVER_SPELLING.spell(CCCP(NSlack("b", epsilon=0.1), 5)) == "cccp(solver=nslack(variant='b', epsilon=0.1), epochs=5)"
 
@@ -119,7 +132,7 @@ def test_every_field_has_a_type_that_can_be_checked():
         ("family(beta=1)", "it needs gamma: family(beta, gamma)."),
         ("ramp(c=1)", "ramp has no parameter 'c'. It is ramp(a=1, b=1, beta=inf)."),
         ("family(beta=1, gama=3)", "no parameter 'gama'. Did you mean 'gamma'? It is family(beta, gamma)."),
-        ("summed(1, 2)", "there are 2 parameters, but summed has 1: summed(gamma=1)."),
+        ("summed(1, True, 2)", "there are 3 parameters, but summed has 2: summed(gamma=1, squared=False)."),
         ("ramp(1, a=2)", "the parameter 'a' is given twice"),
         ("ramp(a=1, a=2)", "the parameter 'a' is given twice"),
         ("ramp(a='1')", "a must be a number, got '1': ramp(a=1, b=1, beta=inf)."),
@@ -148,7 +161,10 @@ def test_losses_that_are_none(text, message):
             "pegasos(project=0)",
             "project must be True or False, got 0: pegasos(average=True, average_power=2, project=True, ball='duality').",
         ),
-        ("sdm(cached_passes=3.5)", "cached_passes must be an int, got 3.5: sdm(cached_passes=10, average=False)."),
+        (
+            "sdm(cached_passes=3.5)",
+            "cached_passes must be an int, got 3.5: sdm(cached_passes=10, average=False, tau=0, inexact=0.1, shrinking=True).",
+        ),
         ("cccp(epochs='3')", "epochs must be an int or None, got '3': cccp(solver=sdm, epochs=None, targets_at='model')."),
         ("cccp(solver=3)", "solver must be a solver, got 3"),
         ("cccp(solver=None)", "solver must be a solver, got None"),

@@ -109,7 +109,8 @@ def with_all_outputs(task, state):
                 out[starts[i] : starts[i + 1]], values[i] = ys[k], 1.0
         state.sets = reserve(state.sets, task.problem)
         visit = make_visit(k, longest_output(task.problem))
-        admit_pass(task.problem, starts, out, values, task.C, state.sets, visit, *two_accumulators(task.problem, np.float64))
+        scratch = two_accumulators(task.problem, np.float64)
+        admit_pass(task.problem, task.loss.kernel, starts, out, values, task.C, state.sets, visit, *scratch)
     assert state.sets.size.sum() == sum(map(len, every))
     return state
 

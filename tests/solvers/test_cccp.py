@@ -372,6 +372,7 @@ def test_line_10_of_mancev_as_printed_does_not_follow_the_targets(monkeypatch):
         for i in range(task.n):
             gold = problem.gold[i : i + 1]
             kernels.difference(problem, i, kernels.target(problem, i), gold, task.C[i], weights.v)
+        return sets
 
     monkeypatch.setattr(sdm, "follow_targets", as_printed)
     problem = PROBLEMS["multiclass"]

@@ -32,6 +32,8 @@ def test_examples_in_the_text():
         ("slack", "rescaled"),
         (RescaledRamp(1.0), "rescaled ramp"),
         ("summed", "summed"),
+        ("squared_summed", "summed"),
+        ("squared_hinge", "squared"),
     ],
 )
 def test_kinds(loss, kind):
@@ -49,7 +51,7 @@ def test_auto_is_always_a_solver_that_can(loss, streamed):
 @pytest.mark.parametrize("loss", LOSSES)
 def test_with_an_l1_penalty_too(loss):
     choice = choose(loss, l1_ratio=0.5)
-    assert choice.solver == ("owlqn" if LOSSES[loss].is_smooth else "admm")
+    assert choice.solver == ("owlqn" if LOSSES[loss].has_gradient else "admm")
     assert choice.C == defaults.SPARSE_C
 
 
@@ -102,5 +104,5 @@ def test_a_task_may_differ():
 
 
 def test_a_task_that_names_no_kind_is_refused():
-    with pytest.raises(ValueError, match="kinds of losses, margin, log, .* Got 'hinge'"):
+    with pytest.raises(ValueError, match="kinds of losses, margin, squared, log, .* Got 'hinge'"):
         Defaults(C={"hinge": 1.0})

@@ -307,7 +307,8 @@ def test_a_line_search_cut_short_still_never_goes_up():
 def test_refuses_losses_without_a_gradient():
     assert SOLVERS["lbfgs"] is LBFGS
     with pytest.raises(
-        ValueError, match=r"'lbfgs' minimises smooth losses \(finite beta\), not the loss 'hinge'.*crf, softmax_margin"
+        ValueError,
+        match=r"'lbfgs' minimises smooth losses \(finite beta, or squared and summed\), not the loss 'hinge'.*crf, softmax",
     ):
         solve(make(), "hinge", "lbfgs")
 

@@ -162,7 +162,7 @@ def test_any_cost_weight(gamma):
 
 def test_smooth_losses_are_refused():
     with pytest.raises(
-        ValueError, match=r"Solver 'sdm' minimises max-margin losses, L\(inf, gamma\) or rescaled, not the loss 'crf'"
+        ValueError, match=r"Solver 'sdm' minimises max-margin losses, L\(inf, gamma\), rescaled or squared, not the loss 'crf'"
     ):
         solve(PROBLEMS["multiclass"], "crf", "sdm")
 

@@ -12,6 +12,8 @@ and v(y) = Gamma(l(y)) dF(y). The piece of the target itself is the constant o(t
 
     max_lambda  -1/2 ||w||^2 + sum_i sum_y lambda_i(y) o_i(y),    w = sum_i sum_y lambda_i(y) v_i(y),    sum_y lambda_i(y) = C_i.
 
+The squared hinge, 1/2 L_i(w)^2, has the pieces of `Maximum` and another dual: `slacks`.
+
 These kernels are dispatched on the loss. For `Maximum` they are the kernels of the structure and nothing else.
 """
 
@@ -34,9 +36,10 @@ from partwise.losses.rescaled import (
     score_against,
     shift_of,
 )
-from partwise.losses.summed import SummedMaximum
+from partwise.losses.slacks import SquaredMaximum, SummedMaximum, SummedSquares
 
-PIECEWISE = (Maximum, RescaledMaximum)  #: losses that have pieces
+PIECEWISE = (Maximum, RescaledMaximum)  #: losses that are the highest of their pieces
+ONE_SLACK = (*PIECEWISE, SquaredMaximum)  #: losses that are a function of the highest of their pieces (`slacks`)
 
 
 @kernel
@@ -90,48 +93,48 @@ def move_pieces(loss, problem, i, t, ys, changes, n, c, into):
 # -- margin rescaling -------------------------------------------------------------------------------------------------
 
 
-@offset.implements(Maximum)
+@offset.implements(Maximum, SquaredMaximum)
 def _(loss, cost):
     return loss.gamma * cost
 
 
-@score_pieces.implements(Maximum)
+@score_pieces.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, w, work):
     theta, length = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i)
     return score_augmented(problem, i, w, 1.0, loss.gamma, theta, work.t[:length]), 0.0
 
 
-@piece_value.implements(Maximum)
+@piece_value.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, theta, reference, shift, y):
     return kernels.value_of(problem, i, theta, y) - reference
 
 
-@best_piece.implements(Maximum)
+@best_piece.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, theta, reference, shift, y):
     return float(kernels.best(problem, i, theta, y)) - reference
 
 
-@add_piece.implements(Maximum, SummedMaximum)  # the summed error is a sum of positive parts of the same pieces
+@add_piece.implements(Maximum, SquaredMaximum, SummedMaximum, SummedSquares)  # sums are those of terms with the same pieces
 def _(loss, problem, i, t, y, c, into):
     kernels.difference(problem, i, t, y, c, into)
 
 
-@exchange.implements(Maximum)
+@exchange.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, t, y, z, c, into):
     kernels.difference(problem, i, z, y, c, into)
 
 
-@piece_margins.implements(Maximum)
+@piece_margins.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, w, t, ys, n, values, scratch):
     kernels.margins(problem, i, w, t, ys, n, values, scratch)
 
 
-@piece_products.implements(Maximum)
+@piece_products.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, t, y, ys, n, values, scratch, second):
     kernels.products(problem, i, t, y, ys, n, values, scratch, second)
 
 
-@move_pieces.implements(Maximum)
+@move_pieces.implements(Maximum, SquaredMaximum)
 def _(loss, problem, i, t, ys, changes, n, c, into):
     kernels.move_mass(problem, i, ys, changes, n, c, into)
 

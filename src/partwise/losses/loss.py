@@ -30,6 +30,16 @@ class Loss:
         return math.isfinite(self.beta)
 
     @property
+    def has_gradient(self) -> bool:
+        """Whether the loss has a gradient everywhere, probabilities or not."""
+        return self.is_smooth
+
+    @property
+    def is_squared(self) -> bool:
+        """Whether its slacks are quadratic (`losses.slacks`)."""
+        return False
+
+    @property
     def convex(self) -> Loss:
         """The convex half, as a loss against fixed targets: it bounds the loss from above where the target is the truth."""
         raise NotImplementedError

@@ -36,7 +36,10 @@ margin rescaling for power 0, slack rescaling for power 1 (they call it margin r
 All of these look at one rival, or weigh rivals by their probability. The summed error (Balamurugan et al.) makes every violation
 count, L_i(w) = sum_y max(0, l_i(y) - w . dF_i(y)): see `Summed` for what that means where outputs cannot be listed.
 
-A loss is a small record of parameters; what compiled loops see of it is in `in_loops`, `rescaled` and
+A slack may also count by half its square, one for each example (`SquaredHinge`) or one for each output (`Summed`, squared): the
+quadratic max and the quadratic summed error, as Balamurugan et al. call them.
+
+A loss is a small record of parameters; what compiled loops see of it is in `in_loops`, `rescaled`, `slacks`, `squared` and
 `summed`.
 
 References
@@ -65,7 +68,8 @@ from partwise.engine.threads import in_threads
 from partwise.losses.in_loops import Maximum, RampMaximum, RampSoftmax, SoftDifference, Softmax, workspace
 from partwise.losses.loss import Loss, check_number
 from partwise.losses.rescaled import RescaledDifference, RescaledMaximum, is_searched, unseen_pass
-from partwise.losses.summed import SummedMaximum
+from partwise.losses.squared import SquaredHinge
+from partwise.losses.summed import Summed
 
 
 @dataclass(frozen=True)
@@ -312,71 +316,15 @@ class RescaledRamp(Rescaled):
             )
 
 
-@dataclass(frozen=True)
-class Summed(Loss):
-    """The summed error ``sum_y max(0, gamma l(y) - w . dF(y))`` of Balamurugan et al. (LSE): every violated output counts.
-
-    On classes it is the multiclass SVM of Weston and Watkins (1999), where the hinge is that of Crammer and Singer.
-
-    Parameters
-    ----------
-    gamma : float >= 0
-        Weight of the cost: how large a margin is asked for.
-
-    Notes
-    -----
-    Subgradient: sum over the violators, the y with w . dF(y) < gamma l(y), of F(y) - F(t).
-
-    **Where outputs can be listed** (the kernels `kernels.all_outputs` and `kernels.n_outputs`: classes), the loss is exact, O(K)
-    once the scores are known, and every solver that follows (sub)gradients takes it.
-
-    **Where they cannot** (chains and all other structures), nobody evaluates the sum: at w = 0 all outputs violate, exponentially
-    many. The solvers ``"sdcd"`` and ``"lse_cutting_plane"`` minimise the sum over the outputs V_i that their oracle has found,
-
-        P_V(w) = 1/2 ||w||^2 + sum_i C_i sum_{y in V_i} max(0, gamma l_i(y) - w . dF_i(y))  <=  P(w),
-
-    and the optimum over V is a lower bound of that over all outputs. (An output that violates, but never more than any other, is
-    never found.) Results say so: ``SolveResult.unseen`` is inf. The more outputs are found, the larger the loss term at the same
-    C: it is not comparable with that of the hinge.
-
-    The truth has to be one output: partial labels are refused.
-    """
-
-    gamma: float = 1.0
-    beta = math.inf
-    takes_sets = False
-    found_by = ("sdcd", "lse_cutting_plane")
-
-    def __post_init__(self):
-        check_number(self.gamma, "gamma", self)
-
-    @property
-    def convex(self) -> Summed:
-        return self
-
-    @property
-    def kernel(self) -> SummedMaximum:
-        return SummedMaximum(float(self.gamma))
-
-    @property
-    def needs(self) -> tuple[Any, ...]:
-        return (kernels.n_outputs, kernels.all_outputs, kernels.indicate, kernels.add_parts)
-
-    def check(self, problem: Any) -> None:
-        if kernels.is_partial(problem):
-            raise ValueError(
-                f"The loss {self.name!r} needs one true output per example, but {type(problem).__name__} is partially labelled: "
-                "the sum against a set of acceptable outputs would not be convex. Use 'hinge' or 'crf'."
-            )
-
-
 LOSSES: dict[str, Loss] = {
     "perceptron": Family(math.inf, 0.0),
     "hinge": Family(math.inf, 1.0),
     "crf": Family(1.0, 0.0),
     "softmax_margin": Family(1.0, 1.0),
+    "squared_hinge": SquaredHinge(1.0),
     "slack": Rescaled(1.0),
     "summed": Summed(1.0),
+    "squared_summed": Summed(1.0, squared=True),
     "ramp": Ramp(1.0, 1.0),
     "ramp_do": Ramp(1.0, 0.0),
     "ramp_2": Ramp(0.0, 1.0),
@@ -391,6 +339,7 @@ LOSS_KINDS: dict[str, type[Loss]] = {
     "soft_ramp": SoftRamp,
     "rescaled": Rescaled,
     "rescaled_ramp": RescaledRamp,
+    "squared_hinge": SquaredHinge,
     "summed": Summed,
 }
 SPELLING = Spelling("loss", LOSS_KINDS, LOSSES, "ramp(a=1, b=0)")

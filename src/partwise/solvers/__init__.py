@@ -131,8 +131,9 @@ def for_optimum(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
     =================  ==============================  =================================
     beta finite        L-BFGS                          DCA
     beta = inf         SDM (gamma = 0: perceptron)     DCA (gamma = 0: perceptron)
+    squared_hinge      SDM                             DCA
     rescaled           SDM                             SGD
-    summed             SDCD                            SDCD
+    summed, squared    SDCD                            SDCD
     =================  ==============================  =================================
 
     Ramp losses get what their convex half gets, inside CCCP, but Pegasos instead of DCA, which learns wrong labels by heart. For
@@ -140,7 +141,7 @@ def for_optimum(problem: Any, loss: Loss, l1_ratio: float = 0.0) -> Solver:
     or ADMM, always.
     """
     if l1_ratio > 0.0:
-        return OWLQN() if loss.is_smooth else ADMM()
+        return OWLQN() if loss.has_gradient else ADMM()
     if SDCD().accepts(loss):
         return SDCD()
     if not loss.is_smooth and loss.gamma == 0:
@@ -203,9 +204,10 @@ def solve(
     problem
         A packed problem of any structure, e.g. from `chain_problem`.
     loss : str or loss object
-        ``"perceptron" "hinge" "crf" "softmax_margin" "slack" "summed" "ramp" "ramp_do" "ramp_2" "soft_ramp"``, or
-        ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``Rescaled(power)``, ``RescaledRamp(power)``,
-        ``Summed(gamma)``; these may be spelled as text, too: ``"family(beta=1, gamma=3)"``.
+        ``"perceptron" "hinge" "crf" "softmax_margin" "squared_hinge" "slack" "summed" "squared_summed" "ramp" "ramp_do" "ramp_2"
+        "soft_ramp"``, or ``Family(beta, gamma)``, ``Ramp(a, b)``, ``SoftRamp(beta, gamma)``, ``SquaredHinge(gamma)``,
+        ``Rescaled(power)``, ``RescaledRamp(power)``, ``Summed(gamma, squared)``; these may be spelled as text, too:
+        ``"family(beta=1, gamma=3)"``.
     solver : str or solver object
         A name from `SOLVERS`, one with parameters (``"pegasos(project=False)"`` or ``Pegasos(project=False)``), or ``"auto"``.
         Where the problem is not convex (ramp losses; partial labels, for dual methods), it solves the convex problems of `CCCP`.

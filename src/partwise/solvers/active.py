@@ -13,6 +13,11 @@ when an output is inserted, so that later visits need no features to know how ou
 Margins are against the target t_i of the problem at hand, which is not stored: if targets change (CCCP), the multipliers stay
 valid and only w and the products are to be computed again (`weights_of`, `refresh_products`).
 
+For the hinge the multipliers of an example sum to C_i. For the squared hinge (`losses.slacks`) those of the other outputs may sum
+to anything, and what they take from C_i is 1/(2 C_i) (their sum)^2. Here the target still gets the rest of C_i, and may get less
+than nothing: then the sum is C_i for both, the price is a function of lambda_i(t_i) alone, one number on the diagonal of the
+products, and dual methods need not tell the two losses apart. Such a target stays in its set, whatever its multiplier.
+
 Compiled loops never allocate. A pass that visits every example once inserts at most one record per example, so Python calls
 `reserve` before it; arrays grow geometrically and pages that were never written cost no memory. A removed record is kept for the
 next insertion of the same example (its outputs have the same length, its row of products the same place); `reserve` drops those
@@ -23,7 +28,6 @@ Memory of a record: 48 bytes, 4 bytes per integer of the output, and its row of 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,10 +35,10 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
-from partwise.losses.in_loops import Maximum, Workspace
-from partwise.losses.linear_pieces import add_piece, piece_products, piece_value, score_pieces
-from partwise.objective import losses_at
-from partwise.solvers.base import State, Task
+from partwise.losses.in_loops import Maximum
+from partwise.losses.linear_pieces import add_piece, piece_products
+from partwise.losses.slacks import ridge
+from partwise.solvers.base import Task
 from partwise.solvers.weights import STEPS, SUM, Weights
 
 RECORDS, INTEGERS, PRODUCTS = range(3)
@@ -53,7 +57,7 @@ class ActiveSets(NamedTuple):
     next: np.ndarray  #: (records,) the record after this one
     slot: np.ndarray  #: (records,) its row and column in the square
     start: np.ndarray  #: (records,) where the output begins in `outputs`
-    weight: np.ndarray  #: (records,) lambda_i(y) >= 0, zero for removed records
+    weight: np.ndarray  #: (records,) lambda_i(y) >= 0 (but for targets of squared losses), zero for removed records
     cost: np.ndarray  #: (records,) l_i(y)
     outputs: np.ndarray  #: int32, the outputs of all records, end to end
     products: np.ndarray  #: the squares of all examples, end to end
@@ -225,12 +229,12 @@ def remove(sets, i, record, before):
 
 
 @helper
-def drop_inactive(sets, i):
-    """S_i <- S_i - {y : lambda_i(y) = 0}."""
+def drop_inactive(sets, i, kept=-1):
+    """S_i <- S_i - {y : lambda_i(y) = 0}, but for the record `kept`."""
     record, before = sets.head[i], -1
     while record >= 0:
         following = sets.next[record]
-        if sets.weight[record] == 0.0:
+        if sets.weight[record] == 0.0 and record != kept:
             remove(sets, i, record, before)
         else:
             before = record
@@ -252,6 +256,20 @@ def gather(head, following, start, outputs, i, length, records, ys):
         n += 1
         record = following[record]
     return n
+
+
+@helper
+def free_of(loss, C, ys, n, target):
+    """Which of the n outputs is the target, if the loss puts no bound on its multiplier; else -1."""
+    for k in range(n if ridge(loss, C) > 0.0 else 0):
+        same = True
+        for j in range(len(target)):
+            if ys[k, j] != target[j]:
+                same = False
+                break
+        if same:
+            return k
+    return -1
 
 
 @helper
@@ -300,12 +318,47 @@ def shift_by_targets(before, problem, loss, sets, examples, w):
             record = sets.next[record]
 
 
-def follow_targets(before: Task, task: Task, sets: ActiveSets, examples: np.ndarray, weights: Weights) -> None:
-    """The weights of the same multipliers against new targets; an average begins anew."""
+@compiled_loop
+def release_targets(problem, sets, examples):
+    """Take all mass off the targets of `examples`."""
+    for i in examples:
+        record = find(sets, i, kernels.target(problem, i))
+        if record >= 0:
+            sets.weight[record] = 0.0
+
+
+@compiled_loop
+def bind_targets(problem, sets, C, examples):
+    """Give the targets of `examples` what the other outputs leave of C_i. `reserve` must have made room."""
+    for i in examples:
+        t = kernels.target(problem, i)
+        target, record, rest = find(sets, i, t), sets.head[i], C[i]
+        if target < 0:
+            target = insert(sets, i, t, kernels.cost(problem, i, t))
+        while record >= 0:
+            if record != target:
+                rest -= sets.weight[record]
+            record = sets.next[record]
+        sets.weight[target] = rest
+        drop_inactive(sets, i, target)
+
+
+def follow_targets(before: Task, task: Task, sets: ActiveSets, examples: np.ndarray, weights: Weights) -> ActiveSets:
+    """The sets, and the weights of their multipliers, against new targets; an average begins anew. Products are not looked at.
+
+    The multipliers are feasible for any target. Where that of the old target only stood for what others have not, it goes.
+    """
+    squared = task.loss.is_squared
+    if squared:
+        sets = reserve(sets, task.problem)
+        release_targets(before.problem, sets, examples)
     shift_by_targets(before.problem, task.problem, task.loss.kernel, sets, examples, weights.v)
+    if squared:
+        bind_targets(task.problem, sets, task.C, examples)
     if weights.u.size:
         weights.u[:] = 0.0
         weights.numbers[[SUM, STEPS]] = 0.0
+    return sets
 
 
 @compiled_loop
@@ -325,52 +378,3 @@ def weights_of(problem: Any, sets: ActiveSets, loss: Any = HINGE) -> np.ndarray:
     w = np.zeros(kernels.n_weights(problem))
     add_weights_of(problem, loss, sets, w)
     return w
-
-
-def dual_value(sets: ActiveSets, w: np.ndarray, gamma: float) -> float:
-    """D(lambda) = -1/2 ||w||^2 + sum_i sum_y lambda_i(y) o_i(y), o_i(y) = gamma l_i(y), for the weights w of these sets."""
-    used = sets.used[RECORDS]
-    w = w.astype(np.float64, copy=False)
-    return gamma * float(sets.weight[:used] @ sets.cost[:used]) - 0.5 * float(w @ w)
-
-
-@compiled_loop
-def raise_to_known(problem, loss, sets, w, work, losses):
-    """losses[i] = max { losses[i], max over S_i of o_i(y) - w . v_i(y) }."""
-    for i in range(len(sets.head)):
-        reference, shift = score_pieces(loss, problem, i, w, work)
-        theta, length, record = work.theta[: kernels.n_parts(problem, i)], kernels.length(problem, i), sets.head[i]
-        while record >= 0:
-            y = output_of(sets, record, length)
-            losses[i] = max(losses[i], float(piece_value(loss, problem, i, theta, reference, shift, y)))
-            record = sets.next[record]
-
-
-@dataclass
-class DualState(State):
-    """What dual solvers remember: the multipliers in their active sets, the weights they stand for, and scratch memory."""
-
-    sets: ActiveSets | None = None
-    weights: Weights | None = None
-    work: Workspace | None = None
-
-
-def primal_value(task: Task, state: DualState, w: np.ndarray) -> float:
-    """P(w). One oracle call per example.
-
-    Where the oracle only searches, what it finds may be less than what S_i knows: then both are looked at, so that P is never
-    below D.
-    """
-    losses = losses_at(task.problem, task.loss, w, task.n_jobs)
-    if task.loss.is_searched(task.problem):
-        raise_to_known(task.problem, task.loss.kernel, state.sets, w, state.work, losses)
-    w = w.astype(np.float64, copy=False)
-    return 0.5 * float(w @ w) + float(task.C @ losses)
-
-
-def certified_dual(task: Task, state: DualState) -> float:
-    """D(lambda), with weights summed afresh where those at hand are rounded to less than float64."""
-    w = state.weights.v
-    if w.dtype != np.float64:
-        w = weights_of(task.problem, state.sets, task.loss.kernel)
-    return dual_value(state.sets, w, task.loss.gamma)

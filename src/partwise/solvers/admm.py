@@ -46,6 +46,7 @@ from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, losses_at, spans
 from partwise.solvers.active import RECORDS, weights_of
 from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.dual_state import slack_cost
 from partwise.solvers.sdm import SDM, SDMState
 
 BALANCE = 1.0  # rho ||u|| / ||rho a||
@@ -167,10 +168,10 @@ class ADMM(Solver):
         return Progress(loss, primal - max(low, state.dual), primal)
 
     def height(self, task: Task, state: ADMMState) -> float:
-        """sum_i sum_y lambda_i(y) o_i(y)."""
+        """sum_i sum_y lambda_i(y) o_i(y), less what quadratic slacks take: concave in lambda, and zero at zero."""
         sets = state.inside.sets
         used = sets.used[RECORDS]
-        return task.loss.gamma * float(sets.weight[:used] @ sets.cost[:used])
+        return task.loss.gamma * float(sets.weight[:used] @ sets.cost[:used]) - slack_cost(self.around(task, state.rho), sets)
 
     def balance(self, task: Task, state: ADMMState, rho: float) -> None:
         """Go on with another rho, if it is very different: rho lambda and rho a stay."""

@@ -13,6 +13,14 @@ search:
         lambda_i <- (1 - step) lambda_i + step C_i [y~];  w <- w + step d
     return sum_t t w_t / sum_t t,  or the last w, whichever has the lower P
 
+The multipliers of quadratic slacks (the squared hinge; see `sdm`) are not bounded, so what the linear part of D alone asks for is
+infinite. Together with what they pay, the best there is is mass U = C_i xi_i on y~, xi_i the slack at w (that is C_i for the
+hinge), and a step towards it is one of the generalised Frank-Wolfe method (Bach 2015). With T the sum of the multipliers but that
+of the target,
+
+    gap  = C_i phi(xi_i) - sum_y lambda_i(y) [o_i(y) - w . v_i(y)] + T^2 / (2 C_i)
+    step = min{ 1, (gap + (U - T)^2 / (2 C_i)) / (||d||^2 + (U - T)^2 / C_i) },    d = U v_i(y~) - sum_y lambda_i(y) v_i(y).
+
 The average weighs the t-th iterate by t, as in the paper (w-bar <- k/(k+2) w-bar + 2/(k+2) w), and is kept lazily: with
 A_t = t (t + 1) / 2, sum_s s w_s = A_t w_t + u_t, where a change of w by delta before step t is counted changes u by
 -A_{t-1} delta only.
@@ -26,6 +34,7 @@ sooner.
 
 References
 ----------
+F. Bach (2015). Duality between subgradient and conditional gradient methods. SIAM J. Optimization 25.
 S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher (2013). Block-coordinate Frank-Wolfe optimization for structural SVMs. ICML.
 """
 
@@ -38,47 +47,47 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import compiled_loop, helper
-from partwise.losses.linear_pieces import PIECEWISE, best_piece, exchange, piece_value, score_pieces
+from partwise.losses.linear_pieces import ONE_SLACK, best_piece, exchange, piece_value, score_pieces
 from partwise.losses.records import Loss
+from partwise.losses.slacks import charge, pull, ridge
 from partwise.objective import Value
-from partwise.solvers.active import (
-    PRODUCTS,
-    DualState,
-    certified_dual,
-    drop_inactive,
-    find,
-    follow_targets,
-    insert,
-    output_of,
-    primal_value,
-    reserve,
-)
+from partwise.solvers.active import PRODUCTS, drop_inactive, find, follow_targets, insert, output_of, reserve
 from partwise.solvers.base import Progress, Solver, Task
-from partwise.solvers.sdm import MAX_MARGIN, SDM, rounding
+from partwise.solvers.dual_state import DualState, certified_dual, primal_value
+from partwise.solvers.sdm import ONE_MARGIN, SDM
+from partwise.solvers.smo import rounding
 from partwise.solvers.weights import STEPS, SUM, add, averaged, current, make_weights
 
 CRUMB = 1e-12  # a part of C_i too small to keep an output for: it goes with the step
 
 
 @helper
-def step_towards(problem, loss, i, C, y, gap, sets, weights, work):
-    """One Frank-Wolfe step from lambda_i towards all mass on y, whose gap is known."""
-    t, target_record = kernels.target(problem, i), find(sets, i, y)
+def step_towards(problem, loss, i, C, y, gap, mass, free, sets, weights, work):
+    """One Frank-Wolfe step from lambda_i towards so much mass on y, whose gap is known.
+
+    `free` is the record of the target if its multiplier only stands for what the others leave of C (-1: it does not).
+    """
+    t, target_record, more = kernels.target(problem, i), find(sets, i, y), 0.0
     if target_record < 0:
         target_record = insert(sets, i, y, kernels.cost(problem, i, y))
     record = sets.head[i]
-    while record >= 0:  # the multipliers sum to C, so d = sum_z lambda(z) (v(y) - v(z))
+    while record >= 0:  # the multipliers sum to C, so d = sum_z lambda(z) (v(y) - v(z)), with mass - C more for a free target
         if record != target_record:
-            exchange(loss, problem, i, t, y, output_of(sets, record, len(y)), sets.weight[record], work.gradient)
+            whole = sets.weight[record] + (mass - C if record == free else 0.0)
+            exchange(loss, problem, i, t, y, output_of(sets, record, len(y)), whole, work.gradient)
         record = sets.next[record]
-    norm = squared_norm(work.gradient)
-    step = min(1.0, gap / norm) if norm > 0.0 else 1.0
+    if free >= 0:
+        more = ridge(loss, C) * (mass - C + sets.weight[free]) ** 2
+    norm = squared_norm(work.gradient) + more
+    step = min(1.0, (gap + 0.5 * more) / norm) if norm > 0.0 else 1.0
     add(weights, step, work.gradient)
     moved, record = 0.0, sets.head[i]
     while record >= 0:
         if record != target_record:
             left = (1.0 - step) * sets.weight[record]
-            if left < CRUMB * C:
+            if record == free:
+                left -= step * (mass - C)
+            elif left < CRUMB * C:
                 if left > 0.0:
                     z = output_of(sets, record, len(y))
                     exchange(loss, problem, i, t, y, z, left, weights.v)
@@ -89,7 +98,7 @@ def step_towards(problem, loss, i, C, y, gap, sets, weights, work):
             sets.weight[record] = left
         record = sets.next[record]
     sets.weight[target_record] += moved
-    drop_inactive(sets, i)
+    drop_inactive(sets, i, free)
 
 
 @compiled_loop
@@ -100,16 +109,20 @@ def bcfw_pass(problem, loss, order, C, sets, weights, work, step_number):
         length, theta = kernels.length(problem, i), work.theta[: kernels.n_parts(problem, i)]
         y = work.y[:length]
         reference, shift = score_pieces(loss, problem, i, weights.v, work)
-        value = best_piece(loss, problem, i, theta, reference, shift, y)
-        gap, record = C[i] * value, sets.head[i]
+        slack = best_piece(loss, problem, i, theta, reference, shift, y)
+        value = charge(loss, slack)
+        gap, record, free = C[i] * value, sets.head[i], -1
         while record >= 0:
             z = output_of(sets, record, length)
             gap -= sets.weight[record] * piece_value(loss, problem, i, theta, reference, shift, z)
             record = sets.next[record]
+        if ridge(loss, C[i]) > 0.0:
+            free = find(sets, i, kernels.target(problem, i))
+            gap += 0.5 * ridge(loss, C[i]) * (C[i] - sets.weight[free]) ** 2
         losses += C[i] * value
         gaps += max(gap, 0.0)
         if gap > C[i] * rounding(weights.v, abs(reference)):
-            step_towards(problem, loss, i, C[i], y, gap, sets, weights, work)
+            step_towards(problem, loss, i, C[i], y, gap, C[i] * pull(loss, slack), free, sets, weights, work)
         step_number += 1.0
         weights.numbers[SUM] += step_number
         weights.numbers[STEPS] += step_number
@@ -136,12 +149,12 @@ class BCFW(Solver):
 
     name = "bcfw"
     default_epochs = 200
-    accepted = MAX_MARGIN
+    accepted = ONE_MARGIN
     fixed_targets = True
     average: bool = True
 
     def accepts(self, loss: Loss) -> bool:
-        return isinstance(loss.kernel, PIECEWISE)
+        return isinstance(loss.kernel, ONE_SLACK)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> BCFWState:
         found = SDM().init(task, start)  # a start only offers outputs: see there
@@ -167,7 +180,7 @@ class BCFW(Solver):
 
     def retarget(self, before: Task, task: Task, state: BCFWState, changed: np.ndarray) -> BCFWState:
         """The multipliers stay and stay feasible; w follows the targets, the average begins anew."""
-        follow_targets(before, task, state.sets, changed, state.weights)
+        state.sets = follow_targets(before, task, state.sets, changed, state.weights)
         state.steps, state.last_is_better = 0, False
         return state
 

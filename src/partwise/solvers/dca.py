@@ -15,7 +15,8 @@ the optimum of (P); for that, use SDM or L-BFGS.
 
 The step is that of a convex loss which can become zero. Ramp losses have one in each round of CCCP, whose targets hold still. The
 soft ramp has no target and never becomes zero: every visit would add C_i dL_i and nothing would take it back, until the objective
-is above that of w = 0. It is refused.
+is above that of w = 0. It is refused. For the squared hinge eta is min{ C_i, 1 / (2 ||dF||^2) }, at least half and at most one
+and a half times the step 1 / (1 / C_i + ||dF||^2) of PA-II, the best one for an example that is seen first.
 
 Cost of an epoch: one oracle call per example and O(touched weights). Memory: w and its average.
 

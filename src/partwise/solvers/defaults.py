@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from partwise.losses.records import Loss, Rescaled, Summed, get_loss
+from partwise.losses.records import Loss, Rescaled, SquaredHinge, Summed, get_loss
 
-MARGIN, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN = (
+MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN = (
     "margin",  # hinge: L(inf, gamma)
+    "squared",  # squared_hinge
     "log",  # crf, softmax_margin: L(beta, gamma) with finite beta
     "ramp",  # ramp, ramp_do
     "soft ramp",
     "rescaled",  # slack
     "rescaled ramp",
-    "summed",
+    "summed",  # summed, squared_summed
     "no margin",  # perceptron, ramp_2: w = 0 is their minimum, and only what stops early makes sense
 )
-KINDS = (MARGIN, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN)
+KINDS = (MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN)
 
 #: Pegasos follows the objective itself and averages its iterates: as quick as DCA, as good where labels are right, and it keeps
 #: its head where they are wrong, which DCA and exact solvers at C = 1 learn by heart. For the ramp it is the one that makes a
@@ -34,6 +35,7 @@ KINDS = (MARGIN, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGI
 SOLVERS: Mapping[str, str] = MappingProxyType(
     {
         MARGIN: "pegasos",
+        SQUARED: "pegasos",
         LOG: "dca",
         RAMP: "pegasos",
         SOFT_RAMP: "pegasos",
@@ -45,12 +47,12 @@ SOLVERS: Mapping[str, str] = MappingProxyType(
 )
 
 #: C where features are present or not, some tens of them at a place (templates): for the hinge 0.03 loses two points with right
-#: labels, in the mean, and 0.3 two points with wrong ones. What sums over outputs wants more.
-WEIGHTS: Mapping[str, float] = MappingProxyType({kind: 1.0 if kind == LOG else 0.1 for kind in KINDS})
+#: labels, in the mean, and 0.3 two points with wrong ones. What sums over outputs wants more, squares of costs want less.
+WEIGHTS: Mapping[str, float] = MappingProxyType({kind: {LOG: 1.0, SQUARED: 0.03}.get(kind, 0.1) for kind in KINDS})
 
 #: C times the spread of the features, where they are numbers of any scale: their best C differs by a factor of 10,000 from data
 #: set to data set, and that is nearly all due to their spread
-UNSCALED: Mapping[str, float] = MappingProxyType({kind: {LOG: 3.0, RAMP: 0.3}.get(kind, 1.0) for kind in KINDS})
+UNSCALED: Mapping[str, float] = MappingProxyType({kind: {LOG: 3.0, RAMP: 0.3, SQUARED: 0.3}.get(kind, 1.0) for kind in KINDS})
 
 SPARSE_C = 1.0  # with an L1 penalty: where C is small, all weights are zero
 
@@ -98,6 +100,8 @@ def kind_of(loss: str | Loss) -> str:
     loss = get_loss(loss)
     if isinstance(loss, Summed):
         return SUMMED
+    if isinstance(loss, SquaredHinge):
+        return SQUARED
     if isinstance(loss, Rescaled):
         return RESCALED if loss.is_convex else RESCALED_RAMP
     if not loss.is_smooth and loss.gamma == 0:
@@ -171,6 +175,6 @@ def choose(
 def _solver(kind: str, loss: Loss, l1_ratio: float, task: Defaults, streamed: bool) -> str:
     """What "auto" stands for."""
     if l1_ratio > 0.0:
-        return "owlqn" if loss.is_smooth else "admm"
+        return "owlqn" if loss.has_gradient else "admm"
     chosen = task.solver.get(kind, SOLVERS[kind])
     return "dca" if streamed and chosen == "pegasos" and kind != SOFT_RAMP else chosen  # soft ramps have no solver for streams

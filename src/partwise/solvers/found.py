@@ -2,10 +2,11 @@
 
     P_V(w) = 1/2 ||w||^2 + sum_i C_i sum_{y in V_i} max(0, gamma l_i(y) - w . dF_i(y)),    dF_i(y) = F(x_i, t_i) - F(x_i, y)
 
-V_i is a cache of outputs, an active set (`active`) from which nothing is ever removed: all outputs of example i where the
-structure can list them (``kernels.all_outputs``; then P_V is P), else those that the oracle has named so far. V only grows, so
-P_V and its minimum only rise, towards P and the minimum of P. A lower bound of min P_V is a lower bound of min P; the value
-P_V(w) is a lower bound of P(w), and nobody knows by how much: ``SolveResult.unseen`` is inf.
+(squared: half the square of each violation; phi in what follows, see `losses.slacks`). V_i is a cache of outputs, an active set
+(`active`) from which nothing is ever removed: all outputs of example i where the structure can list them
+(``kernels.all_outputs``; then P_V is P), else those that the oracle has named so far. V only grows, so P_V and its minimum only
+rise, towards P and the minimum of P. A lower bound of min P_V is a lower bound of min P; the value P_V(w) is a lower bound of
+P(w), and nobody knows by how much: ``SolveResult.unseen`` is inf.
 
 The target itself is left out of V_i: its violation is its cost, zero, whatever w is. (As dF_i(t_i) = 0, Algorithm 2 of
 Balamurugan et al. would divide by zero there.) A target that costs something, as CCCP may choose it, adds that constant.
@@ -27,6 +28,7 @@ from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.records import Family, Loss, Summed
+from partwise.losses.slacks import charge, pull
 from partwise.objective import SLICE, Value
 from partwise.solvers.active import ActiveSets, active_sets, insert, reserve, set_products
 from partwise.solvers.base import Solver, Task, verdict
@@ -144,8 +146,8 @@ def name_pass(problem, loss, first, last, w, work, starts, out, values):
 
 
 @compiled_loop
-def admit_pass(problem, starts, out, values, C, sets, visit, scratch, second):
-    """V_i <- V_i + {y_i} for the outputs in `out` that are new and violated; returns how many, and the sum of C_i values[i]."""
+def admit_pass(problem, loss, starts, out, values, C, sets, visit, scratch, second):
+    """V_i <- V_i + {y_i} for the outputs in `out` that are new and violated; returns how many, and what they add to R_V."""
     added, total = 0, 0.0
     for i in range(len(values)):
         y = out[starts[i] : starts[i + 1]]
@@ -154,7 +156,7 @@ def admit_pass(problem, starts, out, values, C, sets, visit, scratch, second):
             if not contains(visit.ys, n, y):
                 admit(problem, i, y, sets, visit, n, scratch, second)
                 added += 1
-                total += C[i] * values[i]
+                total += C[i] * charge(loss, values[i])
     return added, total
 
 
@@ -173,7 +175,9 @@ def search(task: Task, sets: ActiveSets, w: np.ndarray) -> tuple[ActiveSets, int
     in_threads(run, chunks(problem), task.n_jobs)
     sets = reserve(sets, problem)
     visit = make_visit(int(sets.size.max(initial=0)), longest_output(problem))
-    added, total = admit_pass(problem, starts, out, values, task.C, sets, visit, *two_accumulators(problem, np.float64))
+    added, total = admit_pass(
+        problem, task.loss.kernel, starts, out, values, task.C, sets, visit, *two_accumulators(problem, np.float64)
+    )
     return sets, int(added), float(total)
 
 
@@ -189,8 +193,8 @@ def two_accumulators(problem: Any, dtype: Any) -> tuple[Accumulator, Accumulator
 
 
 @compiled_loop
-def found_pass(problem, gamma, first, last, C, sets, w, visit, scratch, losses, gradient):
-    """losses[i] = sum over V_i of the violations at w, first <= i < last; gradient += sum_i C_i (subgradient), if not empty."""
+def found_pass(problem, loss, first, last, C, sets, w, visit, scratch, losses, gradient):
+    """losses[i] = sum over V_i of phi(violation at w), first <= i < last; gradient += sum_i C_i (subgradient), if not empty."""
     records, slots, all_ys, values = visit.records, visit.slots, visit.ys, visit.gradient
     for i in range(first, last):
         target = kernels.target(problem, i)
@@ -198,16 +202,16 @@ def found_pass(problem, gamma, first, last, C, sets, w, visit, scratch, losses, 
         n, total = look_up(sets, i, len(target), NOBODY, records, slots, ys), 0.0
         kernels.margins(problem, i, w, target, ys, n, values, scratch)
         for k in range(n):
-            violation = gamma * sets.cost[records[k]] - values[k]
+            violation = loss.gamma * sets.cost[records[k]] - values[k]
             if violation > 0.0:
-                total += violation
+                total += charge(loss, violation)
                 if gradient.size and C[i] > 0.0:
-                    kernels.difference(problem, i, target, ys[k], -C[i], gradient)
+                    kernels.difference(problem, i, target, ys[k], -C[i] * pull(loss, violation), gradient)
         losses[i] = total
 
 
 def found_risk(task: Task, sets: ActiveSets, w: np.ndarray, slope: bool = False) -> tuple[float, np.ndarray]:
-    """R_V(w) = sum_i C_i sum_{V_i} max(0, gamma l - w . dF), and a subgradient if its `slope` is asked for (else empty).
+    """R_V(w) = sum_i C_i sum_{V_i} phi(gamma l - w . dF), and a subgradient if its `slope` is asked for (else empty).
 
     No oracle. Every chunk of examples has a vector of its own and they are added in their order: threads change nothing.
     """
@@ -219,7 +223,7 @@ def found_risk(task: Task, sets: ActiveSets, w: np.ndarray, slope: bool = False)
         gradient, scratch, visit = np.zeros(d if slope else 0), accumulator(d, width, w.dtype), make_visit(largest, longest)
         for first in range(*chunk, SLICE):
             found_pass(
-                task.problem, float(task.loss.gamma), first, min(first + SLICE, chunk[1]), task.C, sets, w, visit, scratch,
+                task.problem, task.loss.kernel, first, min(first + SLICE, chunk[1]), task.C, sets, w, visit, scratch,
                 losses, gradient,
             )  # fmt: skip
         return gradient

@@ -281,7 +281,7 @@ class LBFGS(Solver):
 
     name = "lbfgs"
     default_epochs = 500
-    accepted = "smooth losses (finite beta)"
+    accepted = "smooth losses (finite beta, or squared and summed)"
     free_bounds = True
     takes = "gradients"
 
@@ -295,7 +295,7 @@ class LBFGS(Solver):
                 raise ValueError(f"The {name!r} parameter of LBFGS must be an int in the range [1, inf). Got {value!r} instead.")
 
     def accepts(self, loss: Loss) -> bool:
-        return loss.is_smooth
+        return loss.has_gradient
 
     def init(self, task: Task, start: np.ndarray | None = None) -> LBFGSState:
         d, m = kernels.n_weights(task.problem), self.memory

@@ -6,7 +6,7 @@ found so far (see `found`). A sum of positive parts is a maximum over subsets S_
     min_{w, xi >= 0} 1/2 ||w||^2 + xi    subject to    xi >= sum_i C_i sum_{y in S_i} gamma l_i(y) - w . dF_i(y)    for all S_i
 
 (OP2-1-slack). Each constraint is a cut, a tangent of R_V: that with S_i = {} says xi >= 0, that with all violators at w touches
-R_V there.
+R_V there. Squared (``Summed(squared=True)``), R_V has tangents as well, where each violator counts by its violation.
 
     cuts = {0}, V_i = {}, w = 0
     repeat

@@ -59,19 +59,8 @@ from partwise.losses.records import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.active import drop_inactive, find, gather, reserve, weights_of
 from partwise.solvers.base import Progress, Solver, Task
-from partwise.solvers.sdm import (
-    INEXACT,
-    MAX_MARGIN,
-    REFRESH,
-    SDM,
-    SDMState,
-    cached_pass,
-    include,
-    keep,
-    move,
-    rounding,
-    smo,
-)
+from partwise.solvers.sdm import MAX_MARGIN, REFRESH, SDM, SDMState, cached_pass
+from partwise.solvers.smo import INEXACT, include, keep, move, rounding, smo
 
 SHARE = 0.1  # of the mean violation of the last pass: epsilon of the next one
 INNER = 0.5  # of the mean gap of an example: what the restricted dual may leave of it
@@ -111,7 +100,8 @@ def violation_pass(problem, loss, order, C, sets, weights, block, work, second, 
         if alone and gaps[i] > C[i] * epsilon and high - low > tiny:
             for k in range(n):
                 before[k], slots[k] = gradient[k], slot[records[k]]
-            smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
+            tau = max(INEXACT * (high - low), tiny)
+            smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, tau, tiny, -1, 0.0)
             emptied = keep(weight, records, before, gradient, mass, change, n)[1]
             move(problem, loss, i, ys, change, n, weights)
             if emptied:
@@ -232,7 +222,7 @@ class NSlack(Solver):
             some = slice(first, first + SLICE)
             cached_pass(
                 task.problem, task.loss.kernel, examples[some], task.C, state.sets, state.weights, block, state.second, small,
-                busy[some],
+                busy[some], self.inside.rules,
             )  # fmt: skip
         return busy
 

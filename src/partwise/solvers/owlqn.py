@@ -122,7 +122,7 @@ class OWLQN(Solver):
 
     name = "owlqn"
     default_epochs = 300
-    accepted = "smooth losses (finite beta)"
+    accepted = "smooth losses (finite beta, or squared and summed)"
     free_bounds = True
     takes = "gradients"
     sparse = True
@@ -137,7 +137,7 @@ class OWLQN(Solver):
                 raise ValueError(f"The {name!r} parameter of OWLQN must be an int in the range [1, inf). Got {value!r} instead.")
 
     def accepts(self, loss: Loss) -> bool:
-        return loss.is_smooth
+        return loss.has_gradient
 
     def init(self, task: Task, start: np.ndarray | None = None) -> OWLQNState:
         d, m = kernels.n_weights(task.problem), self.memory

@@ -18,6 +18,9 @@ No constraint ties two variables together, as in the dual of the hinge (`sdm`): 
         alpha = min{ C_i, max{ 0, alpha_i(y) - (w . dF_i(y) - gamma l_i(y)) / ||dF_i(y)||^2 } }                         (IV.6)
         w += (alpha - alpha_i(y)) dF_i(y);  alpha_i(y) = alpha                                                          (IV.7)
 
+Squared (``Summed(squared=True)``), the loss has half the square of each positive part. Then alpha_i(y) has no upper bound and D
+pays alpha_i(y)^2 / (2 C_i) for it (as in Hsieh et al. 2008): add 1 / C_i to ||dF_i(y)||^2, and alpha_i(y) / C_i to the gradient.
+
 An output with the features of the target but a cost has no curvature: its alpha goes to C_i at once. The target itself is left
 out; Algorithm 2 puts alpha_i(t_i) = C_i, which does nothing but divide by zero.
 
@@ -27,7 +30,9 @@ with a large gap, there only the outputs whose alpha the type-I pass did not lea
 gain too little. An example that has no new output and a small gap is left alone for some passes. None of this touches the
 certificate, which is computed over all examples:
 
-    P_V(w) - D(alpha) = sum_i sum_{y in V_i} C_i max(0, v) - alpha_i(y) v >= 0,    v = gamma l_i(y) - w . dF_i(y).
+    P_V(w) - D(alpha) = sum_i sum_{y in V_i} C_i max(0, v) - alpha_i(y) v >= 0,    v = gamma l_i(y) - w . dF_i(y)
+
+(squared: C_i/2 max(0, v)^2 - alpha_i(y) v + alpha_i(y)^2 / (2 C_i)).
 
 It says how far w is from the optimum *over V*. D bounds the optimum over all outputs from below as well; how much higher P(w) is
 than P_V(w), nobody knows, unless all outputs are listed. The method stops when the gap is small both over V and in a type-I
@@ -56,9 +61,11 @@ from partwise import kernels
 from partwise.engine.accumulator import Accumulator
 from partwise.engine.compilation import compiled_loop, helper
 from partwise.losses.in_loops import score_augmented, workspace
+from partwise.losses.slacks import charge, most, ridge
 from partwise.objective import Value
-from partwise.solvers.active import DualState, certified_dual, reserve, weights_of
+from partwise.solvers.active import reserve, weights_of
 from partwise.solvers.base import SLICE, Progress, Task
+from partwise.solvers.dual_state import DualState, certified_dual
 from partwise.solvers.found import (
     NOBODY,
     FoundSolver,
@@ -71,7 +78,7 @@ from partwise.solvers.found import (
     search,
     two_accumulators,
 )
-from partwise.solvers.sdm import rounding
+from partwise.solvers.smo import rounding
 from partwise.solvers.weights import current, make_weights
 
 SWEEPS = 5  # of a visit, at most
@@ -84,10 +91,11 @@ REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
 
 @helper
-def descend(products, first, side, slots, g, mass, n, C, sweeps):
+def descend(products, first, side, slots, g, mass, n, upper, diagonal, sweeps):
     """At most so many sweeps of coordinate steps over the n outputs of an example; returns the sum of the squared steps.
 
-    `products` holds dF(y) . dF(z) as a square of that `side` from `first` on; output k has row and column slots[k] in it.
+    `products` holds dF(y) . dF(z) as a square of that `side` from `first` on; output k has row and column slots[k] in it. The
+    curvature of each is `diagonal` more than that.
     """
     changed, enough = 0.0, 0.0
     for sweep in range(sweeps):
@@ -95,11 +103,11 @@ def descend(products, first, side, slots, g, mass, n, C, sweeps):
         for k in range(n):
             start = first + slots[k] * side
             row = products[start : start + side]
-            curvature, old = row[slots[k]], mass[k]
+            curvature, old = row[slots[k]] + diagonal, mass[k]
             if curvature > 0.0:
-                new = min(max(old - g[k] / curvature, 0.0), C)
+                new = min(max(old - g[k] / curvature, 0.0), upper)
             else:  # the features of the target: only the cost counts
-                new = C if g[k] < 0.0 else old
+                new = upper if g[k] < 0.0 else old
             step = new - old
             if step != 0.0:
                 mass[k] = new
@@ -107,6 +115,7 @@ def descend(products, first, side, slots, g, mass, n, C, sweeps):
                 largest = max(largest, abs(step) * max(curvature, abs(g[k])))
                 for j in range(n):
                     g[j] += step * row[slots[j]]
+                g[k] += step * diagonal
         if largest <= enough:
             break
         if sweep == 0:
@@ -115,20 +124,22 @@ def descend(products, first, side, slots, g, mass, n, C, sweeps):
 
 
 @helper
-def settle(problem, i, C, sets, visit, n, sweeps, tiny, w):
-    """Coordinate steps for example i, whose n outputs and their gradients are in `visit`.
+def settle(problem, loss, i, C, sets, visit, n, sweeps, tiny, w):
+    """Coordinate steps for example i, whose n outputs are in `visit`, with minus their violations for gradients.
 
     Returns its gap before, how much D rises, and the sum of the squared steps.
     """
     records, slots, all_ys, g, before, mass, change = visit
-    weight, gap, violation = sets.weight, 0.0, 0.0
+    weight, gap, violation, upper, diagonal = sets.weight, 0.0, 0.0, most(loss, C), ridge(loss, C)
     for k in range(n):
-        mass[k], before[k] = weight[records[k]], g[k]
-        gap += mass[k] * g[k] - C * min(g[k], 0.0)
-        violation = max(violation, -g[k] if mass[k] < C else 0.0, g[k] if mass[k] > 0.0 else 0.0)
+        mass[k] = weight[records[k]]
+        gap += mass[k] * g[k] + C * charge(loss, -g[k]) + 0.5 * diagonal * mass[k] * mass[k]
+        g[k] += diagonal * mass[k]
+        before[k] = g[k]
+        violation = max(violation, -g[k] if mass[k] < upper else 0.0, g[k] if mass[k] > 0.0 else 0.0)
     if violation <= tiny:
         return max(gap, 0.0), 0.0, 0.0
-    changed = descend(sets.products, sets.square[i], sets.room[i], slots, g, mass, n, C, sweeps)
+    changed = descend(sets.products, sets.square[i], sets.room[i], slots, g, mass, n, upper, diagonal, sweeps)
     gain, total = 0.0, 0.0
     for k in range(n):
         change[k] = mass[k] - weight[records[k]]
@@ -146,18 +157,18 @@ def settle(problem, i, C, sets, visit, n, sweeps, tiny, w):
 
 
 @helper
-def send_to_sleep(C, visit, n, asleep):
+def send_to_sleep(upper, visit, n, asleep):
     """asleep: the alpha of a record is at one of its bounds, and would rather be beyond."""
     for k in range(n):
         g, mass = visit.gradient[k], visit.mass[k]
-        asleep[visit.records[k]] = (mass == 0.0 and g > 0.0) or (mass == C and g < 0.0)
+        asleep[visit.records[k]] = (mass == 0.0 and g > 0.0) or (mass == upper and g < 0.0)
 
 
 @compiled_loop
 def oracle_pass(problem, loss, order, C, sets, w, visit, work, second, sweeps, quiet, losses, gaps, changes, rest, calm, asleep):
     """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls.
 
-    Written for each example: the sum of its violations, its gap, its squared steps, and which outputs are asleep, if that array
+    Written for each example: its loss over V_i, its gap, its squared steps, and which outputs are asleep, if that array
     is not empty. It may rest if its gap is below `quiet`.
     """
     records, slots, all_ys, gradient = visit.records, visit.slots, visit.ys, visit.gradient
@@ -176,19 +187,19 @@ def oracle_pass(problem, loss, order, C, sets, w, visit, work, second, sweeps, q
         n, total = look_up(sets, i, length, NOBODY, records, slots, ys), 0.0
         for k in range(n):
             gradient[k] = reference - float(kernels.value_of(problem, i, theta, ys[k]))
-            total -= min(gradient[k], 0.0)
+            total += charge(loss, -gradient[k])
         tiny = rounding(w, abs(reference))
         fresh = steepest < -tiny and not contains(ys, n, y)
         if fresh:
             admit(problem, i, y, sets, visit, n, work.gradient, second)
             gradient[n] = steepest
-            total -= steepest
+            total += charge(loss, -steepest)
             n += 1
         losses[i] = total
-        gaps[i], gain, changes[i] = settle(problem, i, C[i], sets, visit, n, sweeps, tiny, w)
+        gaps[i], gain, changes[i] = settle(problem, loss, i, C[i], sets, visit, n, sweeps, tiny, w)
         gained += gain
         if asleep.size:
-            send_to_sleep(C[i], visit, n, asleep)
+            send_to_sleep(most(loss, C[i]), visit, n, asleep)
         if fresh or gaps[i] > quiet:
             calm[i] = 0
         else:
@@ -212,13 +223,13 @@ def cached_pass(problem, loss, order, C, sets, w, visit, second, sweeps, losses,
         kernels.margins(problem, i, w, target, ys, n, gradient, second)
         for k in range(n):
             gradient[k] -= loss.gamma * cost[records[k]]
-            total -= min(gradient[k], 0.0)
+            total += charge(loss, -gradient[k])
             high = max(high, abs(gradient[k]))
         losses[i] = total
-        gaps[i], gain, changes[i] = settle(problem, i, C[i], sets, visit, n, sweeps, rounding(w, high), w)
+        gaps[i], gain, changes[i] = settle(problem, loss, i, C[i], sets, visit, n, sweeps, rounding(w, high), w)
         gained += gain
         if wake and asleep.size:
-            send_to_sleep(C[i], visit, n, asleep)
+            send_to_sleep(most(loss, C[i]), visit, n, asleep)
     return gained
 
 
@@ -277,7 +288,7 @@ class SDCD(FoundSolver):
 
     @property
     def sweeps(self) -> int:
-        """Sweeps of a visit, at most."""
+        """Of a visit, at most."""
         return 1 if self.plain else SWEEPS
 
     @property

@@ -23,11 +23,24 @@ Gamma(l_i(y)) dF_i(y) for rescaled losses (`losses.linear_pieces`).
             lambda_i(y') += delta, lambda_i(y'') -= delta, g += delta (K(., y') - K(., y''))
         w += sum_y (change of lambda_i(y)) v_i(y)
 
-Four things keep the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what
-differs from the target in a cached one. K is kept in the active set: one row is computed when an output enters it. An example
-at rest, the target alone in S_i and no other output violated, is visited again only after a number of passes that grows each
-time it is found so. Within the cached passes of an epoch, an example whose own gap has become small waits for the next full
-pass. None of this touches the certificate: P - D is computed over all examples.
+The squared hinge, 1/2 (max_y [o_i(y) - w . v_i(y)])^2, has the same pieces; its multipliers lambda_i(y), y other than t_i, may
+sum to anything, and D pays 1/(2 C_i) (their sum)^2. With lambda_i(t_i) = C_i - (their sum), of either sign, the sum is C_i as
+before, and all of the above holds with 1 / C_i more at K(t_i, t_i), -(C_i - lambda_i(t_i)) / C_i more at g(t_i), and t_i always
+among those that can give (`smo`).
+
+What keeps the passes short. Gradients of cached outputs are read off the part scores in a full pass, and cost only what differs
+from the target in a cached one. K is kept in the active set: one row is computed when an output enters it. And four heuristics:
+
+    inexact          SMO stops when a tenth of the violation it found is left: the next visit has a better w anyway
+    shrinking        an example at rest, the target alone in S_i and no other output violated, is visited again only after a
+                     number of passes that grows each time it is found so; and within the cached passes of an epoch, an example
+                     whose own gap has become small waits for the next full pass
+    cached_passes    see above; they end when they gain too little
+    seed, shuffle    examples come in another order in each epoch
+
+None of this touches the certificate: P - D is computed over all examples. **Algorithm 1 of Mancev (2015) to the letter** is
+``SDM(tau=tau, inexact=0, shrinking=False, cached_passes=0)`` with ``shuffle=False``, inside ``CCCP(.., epochs=T)`` for ramp
+losses (but for its line 10, which is put right: see `cccp`).
 
 Every step raises D, so there is no learning rate, and P - D certifies the result. Cost of an epoch: at most one oracle call per
 example, then at most `cached_passes` passes of O(|S_i|) sparse differences each. Memory: w, two vectors of scratch as long as w
@@ -41,145 +54,46 @@ D. Mancev (2015). A sequential dual method for the structured ramp loss minimiza
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator, accumulator
-from partwise.engine.compilation import compiled_loop, helper
-from partwise.engine.numerics import copy
+from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import evaluate, workspace
-from partwise.losses.linear_pieces import (
-    PIECEWISE,
-    best_piece,
-    move_pieces,
-    offset,
-    piece_margins,
-    piece_products,
-    piece_value,
-    score_pieces,
-)
+from partwise.losses.linear_pieces import ONE_SLACK, best_piece, offset, piece_margins, piece_value, score_pieces
 from partwise.losses.records import Loss
+from partwise.losses.slacks import charge, ridge
 from partwise.objective import Value
 from partwise.solvers.active import (
-    DualState,
+    RECORDS,
     active_sets,
-    certified_dual,
     drop_inactive,
     find,
     follow_targets,
+    free_of,
     gather,
-    insert,
-    primal_value,
     refresh_products,
     reserve,
-    set_products,
     start_at_targets,
     weights_of,
 )
 from partwise.solvers.base import SLICE, Progress, Solver, Task
-from partwise.solvers.weights import SUM, averaged, count_step, current, make_weights
+from partwise.solvers.dual_state import DualState, certified_dual, primal_value
+from partwise.solvers.smo import INEXACT, LONGEST_REST, Block, Rules, extremes, include, keep, make_block, move, rounding, smo
+from partwise.solvers.weights import averaged, count_step, current, make_weights
 
-INEXACT = 0.1  # SMO stops when it has removed this much of an example's violation: the next visit starts from a better w anyway
-LONGEST_REST = 8  # full passes
 PAYS = 0.4  # cached passes go on while their visits gain this much of what visits with the oracle gained
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
-MAX_MARGIN = "max-margin losses, L(inf, gamma) or rescaled"  # those that have a dual of this kind, in words
+MAX_MARGIN = "max-margin losses, L(inf, gamma) or rescaled"  # those that have a dual over simplices, in words
+ONE_MARGIN = "max-margin losses, L(inf, gamma), rescaled or squared"  # those that have one of the kind above
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
 
-class Block(NamedTuple):
-    """The part of the dual that belongs to one example: scratch memory for n <= capacity outputs."""
-
-    records: np.ndarray  #: (n,) in the active sets
-    slots: np.ndarray  #: (n,) of these records
-    ys: np.ndarray  #: (n, longest) the outputs
-    gradient: np.ndarray  #: (n,) g(y)
-    before: np.ndarray  #: (n,) g(y) before the visit
-    mass: np.ndarray  #: (n,) lambda_i(y)
-    change: np.ndarray  #: (n,) of lambda_i(y); also a row of products in the making
-
-
-def make_block(capacity: int, longest: int) -> Block:
-    """Scratch memory for the largest S_i."""
-    numbers, records = np.zeros((4, capacity)), np.zeros((2, capacity), np.int64)
-    return Block(records[0], records[1], np.zeros((capacity, longest), np.int32), numbers[0], numbers[1], numbers[2], numbers[3])
-
-
-@helper
-def smo(products, first, side, slots, g, mass, n, tau, tiny):
-    """Move mass between pairs of outputs, steepest first, until no pair promises more than `tau`.
-
-    `products` holds K as a square of that `side` from `first` on; output k has row and column slots[k] in it. A step leaves its
-    two outputs with the same gradient: of those that tie, being no more than `tiny` apart, the first is taken, so that rounding
-    does not choose the path.
-    """
-    for _ in range(16 * n * n):  # a bound for the sake of rounding; a handful of steps is usual
-        low, high = 0, -1
-        for k in range(n):
-            if g[k] < g[low] - tiny:
-                low = k
-            if mass[k] > 0.0 and (high < 0 or g[k] > g[high] + tiny):
-                high = k
-        violation = g[high] - g[low]
-        if violation <= tau:
-            break
-        to, of = first + slots[low] * side, first + slots[high] * side
-        curvature = products[to + slots[low]] - 2.0 * products[to + slots[high]] + products[of + slots[high]]
-        delta = mass[high]
-        if violation < delta * curvature:
-            delta = violation / curvature
-            mass[high] -= delta
-        else:  # all of it, and exactly; also where the two outputs have the same features and the curvature is zero
-            mass[high] = 0.0
-        mass[low] += delta
-        for k in range(n):
-            g[k] += delta * (products[to + slots[k]] - products[of + slots[k]])
-
-
-@helper
-def keep(weight, records, before, gradient, mass, change, n):
-    """Write the mass of the n outputs back; returns the gain in D and whether an output lost all of its mass."""
-    gain, emptied = 0.0, False
-    for k in range(n):
-        change[k] = mass[k] - weight[records[k]]
-        # D is quadratic, so its gain is minus the change times the mean of the gradients before and after
-        gain -= 0.5 * change[k] * (before[k] + gradient[k])
-        weight[records[k]] = mass[k]
-        emptied = emptied or mass[k] == 0.0
-    return gain, emptied
-
-
-@helper
-def include(problem, loss, i, sets, block, n, y, work, second):
-    """S_i <- S_i + {y}, with no mass yet, and its products with the n outputs in `block`, which it joins as the last."""
-    length = kernels.length(problem, i)
-    block.records[n] = insert(sets, i, y, kernels.cost(problem, i, y))
-    copy(y, block.ys[n, :length])
-    ys = block.ys[:, :length]
-    piece_products(loss, problem, i, kernels.target(problem, i), y, ys, n + 1, block.change, work.gradient, second)
-    set_products(sets, i, block.records, n + 1, n, block.change)
-
-
-@helper
-def move(problem, loss, i, ys, change, n, weights):
-    """w += sum_k change[k] v(ys[k]), and the same for the average if there is one."""
-    t = kernels.target(problem, i)
-    move_pieces(loss, problem, i, t, ys, change, n, 1.0, weights.v)
-    if weights.u.size:
-        move_pieces(loss, problem, i, t, ys, change, n, -weights.numbers[SUM], weights.u)
-
-
-@helper
-def rounding(w, magnitude):
-    """Differences between scores of this magnitude that mean nothing."""
-    return (1e-12 if w.itemsize == 8 else 1e-5) * (1.0 + magnitude)
-
-
 @compiled_loop
-def full_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, rest, calm):
+def full_pass(problem, loss, order, C, sets, weights, block, work, second, losses, gaps, rest, calm, rules):
     """Visit the examples in `order` with the oracle; returns the gain in D and the number of calls."""
     head, following, start, outputs, slot, weight = sets.head, sets.next, sets.start, sets.outputs, sets.slot, sets.weight
     records, slots, all_ys, gradient, before, mass, change = block
@@ -201,34 +115,40 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
             gradient[k] = -piece_value(loss, problem, i, theta, reference, shift, ys[k])
             low, high = min(low, gradient[k]), max(high, gradient[k])
             total += mass[k] * gradient[k]
-        tiny = rounding(weights.v, abs(reference))
+        tiny, diagonal = rounding(weights.v, abs(reference)), ridge(loss, C[i])
+        free = free_of(loss, C[i], ys, n, kernels.target(problem, i))
         if steepest < low - tiny and find(sets, i, y) < 0:
             include(problem, loss, i, sets, block, n, y, work, second)
             gradient[n], mass[n] = steepest, 0.0
             low = steepest
             n += 1
-        losses[i] = -min(steepest, low)
-        gaps[i] = max(total - C[i] * low, 0.0)
+        losses[i] = charge(loss, -min(steepest, low))
+        taken = C[i] - mass[free] if free >= 0 else 0.0
+        gaps[i] = max(total + C[i] * charge(loss, -low) + 0.5 * diagonal * taken * taken, 0.0)
+        if free >= 0:
+            gradient[free] -= diagonal * taken
+            low, high = extremes(gradient, n)
         if high - low > tiny:
             for k in range(n):
                 before[k], slots[k] = gradient[k], slot[records[k]]
-            smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
+            tau = max(rules.tau, rules.inexact * (high - low), tiny)
+            smo(sets.products, sets.square[i], sets.room[i], slots, gradient, mass, n, tau, tiny, free, diagonal)
             gain, emptied = keep(weight, records, before, gradient, mass, change, n)
             move(problem, loss, i, ys, change, n, weights)
             if emptied:
-                drop_inactive(sets, i)
+                drop_inactive(sets, i, records[free] if free >= 0 else -1)
             gained += gain
             calm[i] = 0
         elif n == 1:
             rest[i] = calm[i]
-            calm[i] = min(2 * calm[i] + 1, LONGEST_REST)
+            calm[i] = min(2 * calm[i] + 1, rules.longest_rest)
         if weights.u.size:
             count_step(weights)
     return gained, calls
 
 
 @compiled_loop
-def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy):
+def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy, rules):
     """Visit the examples in `order` without the oracle; returns the gain in D.
 
     busy[k] tells whether the gap of example order[k], as far as S_i shows it, was more than `small`.
@@ -248,17 +168,27 @@ def cached_pass(problem, loss, order, C, sets, weights, block, second, small, bu
             gradient[k] -= offset(loss, cost[records[k]])
             low, high = min(low, gradient[k]), max(high, gradient[k])
             total += mass[k] * gradient[k]
-        tiny = rounding(weights.v, max(abs(low), abs(high)))
+        tiny, diagonal, free = (
+            rounding(weights.v, max(abs(low), abs(high))),
+            ridge(loss, C[i]),
+            free_of(loss, C[i], ys, n, target),
+        )
+        taken = C[i] - mass[free] if free >= 0 else 0.0
+        gap = total + C[i] * charge(loss, -low) + 0.5 * diagonal * taken * taken
+        if free >= 0:
+            gradient[free] -= diagonal * taken
+            low, high = extremes(gradient, n)
         if high - low > tiny:
             for k in range(n):
                 before[k], slots[k] = gradient[k], slot[records[k]]
-            smo(products, square[i], room[i], slots, gradient, mass, n, max(INEXACT * (high - low), tiny), tiny)
+            tau = max(rules.tau, rules.inexact * (high - low), tiny)
+            smo(products, square[i], room[i], slots, gradient, mass, n, tau, tiny, free, diagonal)
             gain, emptied = keep(weight, records, before, gradient, mass, change, n)
             move(problem, loss, i, ys, change, n, weights)
             if emptied:
-                drop_inactive(sets, i)
+                drop_inactive(sets, i, records[free] if free >= 0 else -1)
             gained += gain
-        busy[place] = size[i] > 1 and total - C[i] * low > small
+        busy[place] = size[i] > 1 and gap > small
         if weights.u.size:
             count_step(weights)
     return gained
@@ -297,22 +227,58 @@ class SDM(Solver):
         At most this many passes without the oracle follow each pass with it.
     average : bool
         Return the average of all iterates rather than the last one. Better early, worse later.
+    tau : float >= 0
+        SMO stops when no pair of outputs violates the optimality conditions by more, g(y'') <= g(y') + tau. That is an absolute
+        number, in units of the cost: the optimum is not reached beyond C_i tau for each example.
+    inexact : float in [0, 1)
+        SMO also stops when this part of the violation that it found is left; 0: only `tau` counts.
+    shrinking : bool
+        Leave examples alone for some passes that have nothing to gain (see the module). False: every pass visits all of them.
+
+    Notes
+    -----
+    ``SDM(tau=tau, inexact=0, shrinking=False, cached_passes=0)``, with ``shuffle=False``, is Algorithm 1 of Mancev (2015).
     """
 
     name = "sdm"
     default_epochs = 200
-    accepted = MAX_MARGIN
+    accepted = ONE_MARGIN
     fixed_targets = True
     cached_passes: int = 10
     average: bool = False
+    tau: float = 0.0
+    inexact: float = INEXACT
+    shrinking: bool = True
+
+    def __post_init__(self):
+        passes = self.cached_passes
+        if not isinstance(passes, int | np.integer) or isinstance(passes, bool) or passes < 0:
+            raise ValueError(
+                f"The 'cached_passes' parameter of SDM must be an int in the range [0, inf). Got {passes!r} instead."
+            )
+        for parameter, end in (("tau", math.inf), ("inexact", 1.0)):
+            value = getattr(self, parameter)
+            if not isinstance(value, int | float | np.number) or isinstance(value, bool) or not 0 <= value < end:
+                raise ValueError(
+                    f"The {parameter!r} parameter of SDM must be a float in the range [0, {end:g}). Got {value!r} instead."
+                )
+        if not isinstance(self.shrinking, bool):
+            raise ValueError(f"The 'shrinking' parameter of SDM must be True or False. Got {self.shrinking!r} instead.")
+
+    @property
+    def rules(self) -> Rules:
+        """What compiled loops see of the parameters."""
+        return Rules(float(self.tau), float(self.inexact), LONGEST_REST if self.shrinking else 0)
 
     def accepts(self, loss: Loss) -> bool:
-        return isinstance(loss.kernel, PIECEWISE)
+        return isinstance(loss.kernel, ONE_SLACK)
 
     def init(self, task: Task, start: np.ndarray | None = None) -> SDMState:
         n, problem = task.n, task.problem
         sets = reserve(active_sets(n, products=True), problem)
         start_at_targets(problem, sets, task.C)
+        if task.loss.is_squared and sets.cost[: sets.used[RECORDS]].any():
+            raise ValueError(f"Solver {self.name!r} takes the loss {task.loss.name!r} only with targets that cost nothing.")
         state = SDMState(
             sets=sets,
             weights=make_weights(kernels.n_weights(problem), task.dtype, self.average),
@@ -340,12 +306,12 @@ class SDM(Solver):
         for order in task.slices(state.epochs):
             gain, calls = full_pass(
                 task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, block, state.work, state.second,
-                state.losses, state.gaps, state.rest, state.calm,
+                state.losses, state.gaps, state.rest, state.calm, self.rules,
             )  # fmt: skip
             gained, visits = gained + gain, visits + calls
         state.oracle_calls += visits
         seen, loss, w = float(state.gaps.sum()), float(task.C @ state.losses), state.weights.v
-        enough, small = PAYS * gained / max(visits, 1), SMALL * seen / task.n
+        enough, small = PAYS * gained / max(visits, 1), SMALL * seen / task.n if self.shrinking else -1.0
         self.cached_passes_over(task, state, task.order(state.epochs), enough, small)
         # each example's gap was seen just before it was closed: what is left is about what the next pass would see
         estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
@@ -372,7 +338,7 @@ class SDM(Solver):
                 some = order[first : first + step]
                 gain += cached_pass(
                     task.problem, task.loss.kernel, some, task.C, state.sets, state.weights, block, state.second,
-                    small, busy[first : first + step],
+                    small, busy[first : first + step], self.rules,
                 )  # fmt: skip
                 if gain < enough * (first + len(some)):
                     return
@@ -380,10 +346,10 @@ class SDM(Solver):
 
     def retarget(self, before: Task, task: Task, state: SDMState, changed: np.ndarray) -> SDMState:
         """The multipliers stay and stay feasible; w and the products of the outputs follow the targets (Mancev's w = u - v)."""
-        block, sets = self.block(state), state.sets
+        state.sets = follow_targets(before, task, state.sets, changed, state.weights)
+        block = self.block(state)
         scratch = (block.records, block.ys, block.change, state.work.gradient, state.second)
-        refresh_products(task.problem, task.loss.kernel, sets, changed, *scratch)
-        follow_targets(before, task, sets, changed, state.weights)
+        refresh_products(task.problem, task.loss.kernel, state.sets, changed, *scratch)
         state.rest[changed], state.calm[changed], state.seen = 0, 0, 0.0  # the others may rest on: the certificate sees them all
         return state
 

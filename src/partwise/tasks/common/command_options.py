@@ -52,8 +52,8 @@ class Learning:
 
     loss: str | None = option(
         LEARNING,
-        "hinge, crf, softmax_margin, perceptron, slack, summed; ramp, ramp_do, ramp_2, soft_ramp where labels may be wrong; with "
-        "parameters: 'family(beta=1, gamma=3)'. crf and softmax_margin give probabilities.",
+        "hinge, crf, softmax_margin, perceptron, squared_hinge, slack, summed, squared_summed; ramp, ramp_do, ramp_2, soft_ramp "
+        "where labels may be wrong; with parameters: 'family(beta=1, gamma=3)'. crf and softmax_margin give probabilities.",
     )
     C: float | None = option(LEARNING, "Weight of the losses against the regulariser. (default: by the loss)", "-C")
     solver: str | None = option(

@@ -50,7 +50,8 @@ verbose : int, default=0
 """
 
 LOSS = """
-loss : {"hinge", "crf", "softmax_margin", "perceptron", "slack", "summed", "ramp", "ramp_do", "ramp_2", "soft_ramp"} or Loss
+loss : {"hinge", "crf", "softmax_margin", "perceptron", "squared_hinge", "slack", "summed", "squared_summed", "ramp", "ramp_do", \
+"ramp_2", "soft_ramp"} or Loss
     ``"hinge"`` is the structural SVM, ``"crf"`` the conditional random field; ``"crf"`` and ``"softmax_margin"`` give
     probabilities, the ramp losses are robust against wrong labels. With parameters: ``"family(beta=1, gamma=3)"``.
 C : float, optional
