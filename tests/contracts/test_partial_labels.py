@@ -16,7 +16,7 @@ from partwise.engine.compilation import compiled_loop, interpret, sources
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import completions, losses_at, mean_cost, objective
 from partwise.solvers import CCCP, SOLVERS, for_optimum, get_solver, make_task, solve
-from partwise.solvers.base import run
+from partwise.solvers.loop import run
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.sgd import SGD
 from partwise.structures import (

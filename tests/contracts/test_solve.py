@@ -10,7 +10,7 @@ import pytest
 from partwise.losses.records import LOSSES, Family
 from partwise.objective import losses_at, objective
 from partwise.solvers import SOLVERS, get_solver, make_task, solve
-from partwise.solvers.base import run
+from partwise.solvers.loop import run
 from partwise.structures import chain_problem, multiclass_problem
 
 

@@ -9,9 +9,9 @@ from partwise import kernels
 from partwise.losses.records import get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, SOLVERS, can_minimise, make_task, solve
-from partwise.solvers.base import run
 from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.checkpoint import Checkpoint
+from partwise.solvers.loop import run
 from partwise.structures import chain_problem, multiclass_problem
 
 pytestmark = pytest.mark.interpreted

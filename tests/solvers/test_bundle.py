@@ -16,11 +16,11 @@ from partwise.engine.memory import available_memory
 from partwise.losses.records import get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, SOLVERS, can_minimise, make_task, solve
-from partwise.solvers.base import run
 from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.cuts import PLACE, SMALL, Cuts
 from partwise.solvers.line_search import Ray, Tangent, lowest, minimise, search_maxima
+from partwise.solvers.loop import run
 from partwise.solvers.nrbm import NRBM
 from partwise.solvers.ocas import OCAS
 from partwise.solvers.proximal import Proximal

@@ -11,11 +11,11 @@ from partwise.losses.records import LOSSES, Family, Ramp, SoftRamp, get_loss
 from partwise.objective import losses_at, objective
 from partwise.solvers import CCCP, can_minimise, make_task, sdm, solve
 from partwise.solvers.active import weights_of
-from partwise.solvers.base import run
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.dca import DCA
 from partwise.solvers.lbfgs import LBFGS
+from partwise.solvers.loop import run
 from partwise.solvers.mira import MIRA
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.sdm import SDM

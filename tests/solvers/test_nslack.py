@@ -10,9 +10,9 @@ from partwise.losses.records import Family, Rescaled, RescaledRamp, get_loss
 from partwise.objective import losses_at
 from partwise.solvers import CCCP, SOLVERS, make_task, solve
 from partwise.solvers.active import weights_of
-from partwise.solvers.base import run
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.checkpoint import Checkpoint
+from partwise.solvers.loop import run
 from partwise.solvers.nslack import NSlack
 from partwise.solvers.oneslack import Cache, OneSlack, remember
 from partwise.solvers.sdm import SDM

@@ -14,14 +14,16 @@ from partwise.engine.spelling import Spelling
 from partwise.losses.penalty import check_penalty_weight, check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
-from partwise.solvers.base import Progress, Solver, State, Task, check, run
+from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
+from partwise.solvers.checks import check
 from partwise.solvers.dca import DCA
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
+from partwise.solvers.loop import run
 from partwise.solvers.lse_cutting_plane import LSECuttingPlane
 from partwise.solvers.mira import MIRA
 from partwise.solvers.nrbm import NRBM

@@ -1,19 +1,15 @@
-"""What every solver is, and the loop that runs them all.
+"""What every solver is.
 
 A solver is a frozen record of hyper-parameters with three verbs: ``init`` makes a state, ``epoch`` advances it in place,
-``weights`` reads the model off it. `run` adds everything users expect around that: tolerance, certificates, callbacks, early
+``weights`` reads the model off it. `loop` adds everything users expect around that: tolerance, certificates, callbacks, early
 stopping, Ctrl-C, resuming. Whoever wants to own the loop calls the three verbs directly.
 """
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import dataclasses
-import functools
 import math
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,9 +17,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.losses.penalty import penalty
-from partwise.losses.records import LOSSES, Loss
-from partwise.objective import SLICE, Value, completions, count_skipped, losses_at, mean_cost, objective
-from partwise.solvers.result import Best, Record, Round, SolveResult
+from partwise.losses.records import Loss
+from partwise.objective import SLICE, Value, losses_at, objective
+from partwise.solvers.result import Round
 
 FEW = 20  # examples of a rehearsal
 
@@ -204,81 +200,6 @@ class Solver:
         return []
 
 
-def check(solver: Solver, problem: Any, loss: Loss, l1_ratio: float = 0.0, weighted: bool = False) -> None:
-    """Raise unless `solver` can minimise `loss` with that penalty and `problem` has the kernels both need."""
-    if weighted and not solver.weighted:
-        from partwise.solvers import can_minimise
-
-        others = ", ".join(can_minimise(loss, l1_ratio, weighted=True)) or "none for this loss and penalty"
-        raise ValueError(
-            f"Solver {solver.name!r} has one penalty for all weights, and takes no penalty_weight. Solvers that can: {others}. "
-            "Or divide each feature by the root of its penalty_weight, and so the weights that are found."
-        )
-    if l1_ratio > 0.0 and not solver.sparse:
-        from partwise.solvers import can_minimise
-
-        others = ", ".join(can_minimise(loss, l1_ratio)) or "none for this loss"
-        raise ValueError(
-            f"Solver {solver.name!r} takes no L1 penalty (l1_ratio={l1_ratio:g}) with the loss {loss.name!r}. "
-            f"Solvers that can: {others}. Or set l1_ratio=0."
-        )
-    if not solver.accepts(loss) or (solver.takes == "convex" and not loss.is_convex):
-        from partwise.solvers import can_minimise
-
-        raise ValueError(
-            f"Solver {solver.name!r} minimises {solver.accepted}, not the loss {loss.name!r} "
-            f"(beta={loss.beta:g}, gamma={loss.gamma:g}). Solvers that can: {', '.join(can_minimise(loss))}. "
-            f"Losses that {solver.name!r} can: {', '.join(n for n, f in LOSSES.items() if solver.name in can_minimise(f))}."
-        )
-    loss.check(problem)
-    if solver.fixed_targets and kernels.is_partial(problem):
-        from partwise.solvers import SOLVERS
-
-        able = [name for name, make in SOLVERS.items() if make().accepts(loss) and not make.fixed_targets]
-        raise ValueError(
-            f"Solver {solver.name!r} works in the dual, with one target per example, but the problem is partially labelled: the "
-            f"truth of some examples is a set of outputs, and the objective is not convex. Put it into CCCP, as `solve` does, or "
-            f"take one of: {', '.join(able)}."
-        )
-    basic = (kernels.score, kernels.value_of, kernels.add_features, kernels.n_weights, kernels.n_parts, kernels.target)
-    who = f"The loss {loss.name!r}"
-    if loss.found_by and solver.name not in loss.found_by:
-        who += f" (with any solver but {' and '.join(map(repr, loss.found_by))}, which search outputs instead of listing them)"
-    kernels.require(problem, (*basic, *solver.needs_of(loss)), who)
-    kernels.require(problem, solver.needs, f"The solver {solver.name!r}")
-    solver.check_size(problem)
-
-
-def size_of(problem: Any) -> tuple[int, int, int]:
-    """Examples, weights, parts: what a state can only be resumed with."""
-    return int(kernels.n_examples(problem)), int(kernels.n_weights(problem)), kernels.total_parts(problem)
-
-
-def check_sizes(task: Task, validation: Any, start: np.ndarray | None, resume: SolveResult | None) -> None:
-    """Compiled loops do not check indices: refuse weights, states and held-out data of another problem."""
-    d = kernels.n_weights(task.problem)
-    if start is not None and np.shape(start) != (d,):
-        raise ValueError(f"start must have one number per weight, shape ({d},). Got shape {np.shape(start)}.")
-    if validation is not None and not callable(validation) and kernels.n_weights(validation) != d:
-        raise ValueError(f"The validation problem has {kernels.n_weights(validation)} weights, the training problem {d}.")
-    if resume is not None and (resume.state is None or resume.size != size_of(task.problem)):
-        raise ValueError(
-            "This result cannot be resumed: it "
-            + ("was stored without its state." if resume.state is None else "belongs to a problem of another size.")
-            + " Pass start=result.w to start from its weights."
-        )
-
-
-def check_completions(task: Task) -> None:
-    """Raise, naming the example, if the labels of a partially labelled one cannot be completed."""
-    if kernels.is_partial(task.problem):
-        values = completions(task.problem, np.zeros(kernels.n_weights(task.problem), task.dtype), task.n_jobs)[2]
-        if values.min(initial=0.0) == -np.inf:
-            raise ValueError(
-                f"No output of example {int(np.argmin(values))} agrees with its partial labels and obeys the constraints."
-            )
-
-
 def verdict(value: Value, tol: float) -> str:
     """Why `value` is good enough, in words; empty if it is not, or if nobody knows."""
     scale = tol * abs(value.primal)
@@ -290,166 +211,3 @@ def verdict(value: Value, tol: float) -> str:
         share = value.residual / max(value.primal, 1e-300)
         return f"a stationary point: 1/2 ||gradient||^2 is {share:.2g} <= {tol:g} of the objective, which is not convex"
     return ""
-
-
-def run(
-    solver: Solver,
-    task: Task,
-    *,
-    max_epochs: int | None = None,
-    tol: float = 1e-3,
-    validation: Any = None,
-    patience: int = 5,
-    callbacks: Sequence[Callable[[Record], Any]] = (),
-    evaluate: str = "end",
-    start: np.ndarray | None = None,
-    resume: SolveResult | None = None,
-    keep_state: bool = True,
-) -> SolveResult:
-    """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
-    task = dataclasses.replace(task, tol=tol)
-    check(solver, task.problem, task.loss, task.l1_ratio, task.penalty_weight is not None)
-    check_sizes(task, validation, start, resume)
-    check_completions(task)
-    max_epochs = solver.default_epochs if max_epochs is None else max_epochs
-    state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
-    history = [] if resume is None else list(resume.history)
-    before = history[-1].seconds if history else 0.0
-    clock, cpu_clock = time.perf_counter(), time.process_time()
-    status, message = "max_epochs", f"stopped after {max_epochs} epochs"
-    best = None if resume is None or validation is None else resume.best
-    last = Value(math.nan, math.nan, np.zeros(0))
-    evaluated_at = -1
-    try:
-        while state.epochs < max_epochs:
-            progress = solver.epoch(task, state)
-            seconds = before + time.perf_counter() - clock
-            record = Record(state.epochs, seconds, progress.loss, state.oracle_calls, estimate=progress.estimate)
-            near = tol > 0 and progress.estimate <= tol * max(abs(progress.loss), progress.primal)
-            if evaluate == "epoch" or solver.free_bounds or near:
-                last, evaluated_at = solver.bounds(task, state), state.epochs
-                record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
-            if validation is not None:
-                weights = solver.weights(state)
-                held_out = validation(weights) if callable(validation) else mean_cost(validation, weights, task.n_jobs)
-                record = dataclasses.replace(record, validation=held_out)
-                if best is None or held_out < best.cost:
-                    best = Best(weights, held_out, state.epochs)
-            history.append(record)
-            resumable = functools.partial(unfinished, solver, task, state, history, best)
-            seen = record.with_access(max_epochs, lambda: solver.weights(state), resumable)
-            asked = [c(seen) for c in callbacks]
-            if evaluated_at == state.epochs and (why := solver.verdict(state, last, tol)):
-                status, message = "converged", why
-                break
-            if progress.loss == 0.0 and math.isnan(progress.estimate):
-                status, message = "converged", "no example had a loss in the last epoch"
-                if task.loss.is_smooth and not kernels.is_exact(task.problem):  # a sum over outputs is above the score of one
-                    status, message = "approximate", "approximate oracle: no example has a loss above zero, as no sum can tell"
-                break
-            if progress.stuck:
-                status, message = "stalled", f"after {state.epochs} epochs {solver.why_stuck(task, state)}"
-                break
-            if any(asked):
-                status, message = "callback", "a callback asked to stop"
-                break
-            if best is not None and state.epochs - best.epoch >= patience and _has_moved(history, best):
-                status = "early_stopping"
-                message = f"no better on held-out data for {patience} epochs; the model of epoch {best.epoch} is kept"
-                break
-    except KeyboardInterrupt:
-        status, message = "interrupted", f"interrupted in epoch {state.epochs + 1}; the model so far is kept"
-    if status == "max_epochs" and tol > 0 and solver.certified and history and math.isfinite(history[-1].estimate):
-        message += f", the tolerance {tol:g} was not reached"
-    if status == "max_epochs" and best is not None:
-        message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
-    rounds = solver.rounds(state)  # before `finish` takes the state apart
-    if best is not None:
-        w = best.weights
-    elif keep_state or evaluate not in ("primal", "never"):
-        w = solver.weights(state)
-    else:
-        w = solver.finish(state)
-    if not (math.isfinite(w.min(initial=0.0)) and math.isfinite(w.max(initial=0.0))):  # NaN shows in both; no memory
-        raise FloatingPointError(
-            f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
-        )
-    if evaluate != "never" and status != "interrupted" and (evaluated_at != state.epochs or best is not None):
-        with contextlib.suppress(KeyboardInterrupt):  # impatience with the certificate must not cost the model
-            if evaluate == "primal":
-                last = solver.value_at(task, state, w, dual=False)
-            elif best is None:
-                last = solver.bounds(task, state)
-                w = solver.weights(state)  # bounds may have found which of its iterates is best
-                if why := solver.verdict(state, last, tol):
-                    status, message = "converged", why
-            else:
-                last = solver.value_at(task, state, w)
-    unseen, skipped = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan, 0
-    if evaluate != "never" and status != "interrupted" and not kernels.is_exact(task.problem):
-        skipped = count_skipped(task.problem, task.loss, w, task.n_jobs)
-        status, message = of_approximate(status, message, skipped, task.n)
-    return SolveResult(
-        w=w,
-        primal=last.primal,
-        dual=last.dual,
-        converged=status == "converged",
-        status=status,
-        message=message,
-        n_epochs=state.epochs,
-        n_oracle_calls=state.oracle_calls,
-        seconds=before + time.perf_counter() - clock,
-        cpu_seconds=time.process_time() - cpu_clock,
-        history=history,
-        solver=solver,
-        loss=task.loss,
-        size=size_of(task.problem),
-        rounds=rounds,
-        unseen=unseen,
-        n_skipped=skipped,
-        state=state if keep_state else None,
-        best=best,
-    )
-
-
-def of_approximate(status: str, message: str, skipped: int, n: int) -> tuple[str, str]:
-    """How a run ended, where the oracle is approximate: what it says of the optimum holds for what the oracle found."""
-    if not skipped:
-        return status, f"{message} (approximate oracle: as far as it sees)" if status == "converged" else message
-    said = f"approximate oracle: the loss of {skipped} of {n} examples comes out below zero; they were skipped"
-    return (
-        ("approximate", f"{said}, so that nothing is known of the optimum")
-        if status == "converged"
-        else (status, f"{message}; {said}")
-    )
-
-
-def _has_moved(history: list[Record], best: Best) -> bool:
-    """Whether the held-out score has changed since the first epoch, or cannot get better.
-
-    F1 stays at zero while a batch solver warms up; patience is for models that have begun to answer.
-    """
-    return best.cost <= 0.0 or any(record.validation != history[0].validation for record in history)
-
-
-def unfinished(
-    solver: Solver, task: Task, state: Any, history: list[Record], best: Best | None, message: str = "not finished"
-) -> SolveResult:
-    """All that `resume` needs of a run that is not over. The state is the one in use, not a copy: to be written down at once."""
-    return SolveResult(
-        w=np.zeros(0),
-        primal=math.nan,
-        dual=math.nan,
-        converged=False,
-        status="running",
-        message=message,
-        n_epochs=state.epochs,
-        n_oracle_calls=state.oracle_calls,
-        seconds=history[-1].seconds if history else 0.0,
-        history=history,
-        solver=solver,
-        loss=task.loss,
-        size=size_of(task.problem),
-        state=state,
-        best=best,
-    )

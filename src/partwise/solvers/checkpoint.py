@@ -16,7 +16,9 @@ import numpy as np
 
 from partwise.engine.accumulator import Accumulator
 from partwise.losses.in_loops import Workspace
-from partwise.solvers.base import Solver, Task, size_of, unfinished
+from partwise.solvers.base import Solver, Task
+from partwise.solvers.checks import size_of
+from partwise.solvers.loop import unfinished
 from partwise.solvers.result import Best, Record, SolveResult
 
 FORMAT, VERSION = "partwise-checkpoint", 1

@@ -63,10 +63,11 @@ import numpy as np
 
 from partwise import kernels
 from partwise.objective import Value, is_convex
-from partwise.solvers.base import Progress, Task, run
+from partwise.solvers.base import Progress, Task
 from partwise.solvers.bundle import Bundle, BundleState, Point
 from partwise.solvers.cccp import FIRST, first_guess
 from partwise.solvers.line_search import Tangent, between
+from partwise.solvers.loop import run
 
 SHARE = 0.1  # of the gap: what a step must gain, or a cut may lack
 TRIALS = 10  # points that a search tries at most

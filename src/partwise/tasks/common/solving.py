@@ -13,9 +13,11 @@ import numpy as np
 from partwise import kernels
 from partwise.losses.records import Loss
 from partwise.solvers import SOLVERS, SPELLING, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
-from partwise.solvers.base import Task, run, size_of
+from partwise.solvers.base import Task
 from partwise.solvers.checkpoint import Checkpoint
+from partwise.solvers.checks import size_of
 from partwise.solvers.defaults import Choice, Defaults, choose
+from partwise.solvers.loop import run
 from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 from partwise.tasks.common.parameters import Parameters
