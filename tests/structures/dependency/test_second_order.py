@@ -129,6 +129,23 @@ def test_sums_with_scores_of_pairs_against_enumeration(scale):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("sums", ["bethe", "trw"])
+def test_sums_of_extreme_scores_and_of_the_shortest_sentences(sums):
+    with partwise.interpret():
+        for n, scale in ((1, 1.0), (1, 1e6), (2, 1e6), (4, 1e6)):
+            rng = np.random.default_rng(n)
+            problem = one_sentence(n, rng, 0.8, sums=sums)
+            theta = rng.normal(size=int(problem.parts[1])) * scale
+            if n == 4:
+                theta[np.flatnonzero(problem.head != problem.gold[problem.word - 1])[0]] = -np.inf
+            parts = np.zeros(len(theta))
+            log_z = np.logaddexp.reduce([kernels.value_of(problem, 0, theta, y) for y in kernels.outputs(problem, 0)])
+            found = kernels.expected(problem, 0, theta, parts)
+            assert found == pytest.approx(log_z, rel=1e-9) if sums == "bethe" or n == 1 else found >= log_z
+            assert (parts >= 0.0).all() and (parts <= 1.0 + 1e-6).all()
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_beliefs_are_marginals_of_bethe_free_energy():
     """log Z's derivatives are the beliefs, where messages have converged; of one word they are exact."""
     problem, w = second_order_case(2, sweeps=200)
