@@ -141,7 +141,9 @@ def test_sums_of_extreme_scores_and_of_the_shortest_sentences(sums):
             parts = np.zeros(len(theta))
             log_z = np.logaddexp.reduce([kernels.value_of(problem, 0, theta, y) for y in kernels.outputs(problem, 0)])
             found = kernels.expected(problem, 0, theta, parts)
-            assert found == pytest.approx(log_z, rel=1e-9) if sums == "bethe" or n == 1 else found >= log_z
+            assert found >= log_z - 1e-9 * abs(log_z)
+            if sums == "bethe" or n == 1:
+                assert found <= log_z + 1e-9 * abs(log_z)
             assert (parts >= 0.0).all() and (parts <= 1.0 + 1e-6).all()
 
 
