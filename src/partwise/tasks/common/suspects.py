@@ -49,6 +49,7 @@ from partwise.kernels import chunks
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
 from partwise.tasks.common.error_ranking import average_precision
+from partwise.tasks.common.review import Review
 
 MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
 
@@ -254,6 +255,9 @@ class Listing:
     about: dict[str, Any]  #: for machines: ``loss``, ``folds``, and how much was judged
     context: str = ""  #: title of the column `text`
     truth: dict[str, Any] | None = None  #: what `found_among` says, where it is known which labels are wrong
+    review: Callable[[int | None], Review] | None = (
+        None  #: the first so many, to be looked at and corrected; None: they cannot be
+    )
 
     def in_words(self) -> list[str]:
         """What people are told before the list."""
