@@ -1,0 +1,254 @@
+"""The page of suspects, driven in a real browser."""
+
+import json
+import re
+import time
+from html import unescape
+
+import pytest
+from browser import chromium, colours, press, resize, text_of, wait_for
+from review_cases import column_text, write_page
+from typer.testing import CliRunner
+
+from partwise.cli.app import app
+
+pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install jinja2")
+
+SCRIPT = "<script>document.title='owned'</script>"
+IMAGE = "<img src=x onerror=document.title='owned'>"
+SENTENCES = [
+    [("the", "D"), ("dog", "V"), ("barks", "V")],
+    [(SCRIPT, "N"), ("</script>" + IMAGE, "A&B"), ("'\"`${1}", "la\"bel'")],
+    [("שלום", "N"), ("עולם", "V"), ("مرحبا", "N")],
+    [("日本語", "N"), ("の", "P"), ("テキスト", "V")],
+]
+DOUBTS = [(0, 1, "N"), (1, 0, IMAGE), (2, 1, "N"), (3, 2, "N")]
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    """One for all tests, and where downloads go."""
+    downloads = tmp_path_factory.mktemp("downloads")
+    with chromium(downloads) as driver:
+        yield driver, downloads
+
+
+@pytest.fixture
+def driver(browser):
+    """The browser, as new."""
+    driver, downloads = browser
+    driver.get("about:blank")
+    resize(driver, 1280, 900)
+    for file in downloads.iterdir():
+        file.unlink()
+    yield driver
+    complaints = [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"]
+    assert complaints == []
+
+
+def opened(driver, page):
+    """A page from disk, with nothing kept of it."""
+    driver.get(page.as_uri())
+    driver.execute_script("localStorage.clear()")
+    driver.get(page.as_uri())
+
+
+def downloaded(driver, browser):
+    """The decisions."""
+    driver.find_element("id", "download").click()
+    path = browser[1] / "corpus.txt.decisions.json"
+    wait_for(driver, path.exists)
+    return path
+
+
+def labels_shown(driver):
+    """Of the words of the passage: the labels as they are now."""
+    return [token.text.split("\n")[1:] for token in driver.find_elements("css selector", ".passage .token")]
+
+
+def test_load_move_accept_and_nothing_runs(driver, browser, tmp_path):
+    """The quick one: the way through, with data that try to be HTML."""
+    file, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    assert driver.title == "Suspects of corpus.txt" and text_of(driver, "count") == "0 of 4 decided"
+    assert labels_shown(driver) == [["D"], ["V", "N?"], ["V"]]
+    press(driver, "j")
+    words = [word.text for word in driver.find_elements("css selector", ".passage .form")]
+    assert words == [word for word, _ in SENTENCES[1]] and IMAGE in text_of(driver, "card")
+    assert not driver.find_elements("css selector", "main img, main script") and driver.title == "Suspects of corpus.txt"
+    press(driver, "k", "a")
+    assert text_of(driver, "count") == "1 of 4 decided" and "1: accepted" in text_of(driver, "message")
+    result = CliRunner().invoke(app, ["repair", str(file), str(downloaded(driver, browser)), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out").read_bytes() == file.read_bytes().replace(b"dog\tV", b"dog\tN")
+
+
+def test_the_page_is_alone(tmp_path):
+    """Nothing in it can be loaded from elsewhere, and data are no markup."""
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    html = page.read_text()
+    assert "default-src 'none'" in unescape(html) and not re.search(r"https?://|\bsrc=|\bhref=", html.split('id="data"')[0])
+    assert SCRIPT not in html and IMAGE not in html and html.count("<script") == html.count("</script") == 3
+
+
+@pytest.mark.slow
+def test_keep_edit_undo_reload_copy(driver, browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    file, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    press(driver, "g", "e")
+    typed = driver.find_element("id", "typed")
+    assert typed == driver.switch_to.active_element
+    typed.clear()
+    typed.send_keys("to", Keys.TAB)
+    press(driver, *"agjku")  # letters mean nothing as long as a label is edited
+    assert text_of(driver, "count") == "1 of 4 decided"
+    driver.execute_script("document.getElementById('typed').value = 'a\\tb'")
+    driver.find_element("id", "typed").send_keys(Keys.ENTER)
+    assert "must fit in its column" in text_of(driver, "message")
+    typed = driver.find_element("id", "typed")
+    typed.clear()
+    typed.send_keys('new "label"', Keys.ENTER)
+    driver.find_elements("css selector", ".passage .token")[2].click()
+    Select(driver.find_element("id", "menu")).select_by_value("A&B")
+    press(driver, Keys.ESCAPE)
+    assert "edited" in text_of(driver, "card") and labels_shown(driver)[2] == ["la\"bel'", "A&B"]
+    press(driver, "j", "a", "u")
+    assert text_of(driver, "count") == "2 of 4 decided" and "undone" in text_of(driver, "message")
+    driver.get(page.as_uri())
+    assert text_of(driver, "count") == "2 of 4 decided" and "Line 9" in text_of(driver, "card")
+    press(driver, "u")  # also what was decided before the page was loaded again
+    assert "Line 5" in text_of(driver, "card") and labels_shown(driver)[2] == ["la\"bel'"]
+    path = downloaded(driver, browser)
+    said = json.loads(path.read_text())
+    assert [one["choice"] for one in said["decisions"]] == ["keep", "edit"]
+    driver.execute_script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    driver.find_element("id", "copy").click()
+    wait_for(driver, lambda: "Copied" in text_of(driver, "message"))
+    corrected = [*SENTENCES[:1], [(SCRIPT, 'new "label"'), *SENTENCES[1][1:]], *SENTENCES[2:]]
+    assert driver.execute_script("return window.copied") == column_text(corrected)
+    result = CliRunner().invoke(app, ["repair", str(file), str(path), "-o", str(tmp_path / "out")])
+    assert result.exit_code == 0 and (tmp_path / "out").read_text() == column_text(corrected)
+
+
+@pytest.mark.slow
+def test_search_and_filters(driver, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    pairs = Select(driver.find_element("id", "pair"))
+    assert [option.text for option in pairs.options] == ["all pairs", "V → N (3)", f"N → {IMAGE} (1)"]
+    pairs.select_by_index(2)
+    assert text_of(driver, "where") == "1 / 1 of 4"
+    pairs.select_by_index(0)
+    press(driver, Keys.ESCAPE, "/", "語")
+    wait_for(driver, lambda: text_of(driver, "where") == "1 / 1 of 4")
+    driver.find_element("id", "search").send_keys("nowhere")
+    wait_for(driver, lambda: "No suspect fits" in text_of(driver, "card"))
+    for key in "jkageu":  # in the field they are letters
+        press(driver, key)
+    assert text_of(driver, "count") == "0 of 4 decided"
+    driver.find_element("id", "search").clear()
+    driver.execute_script("document.getElementById('search').dispatchEvent(new Event('input'))")
+    wait_for(driver, lambda: text_of(driver, "where").endswith("/ 4"))
+    driver.find_element("css selector", ".row").click()
+    driver.find_element("id", "accept").click()
+    Select(driver.find_element("id", "state")).select_by_value("open")
+    assert text_of(driver, "where") == "1 / 3 of 4"
+
+
+@pytest.mark.slow
+def test_no_suspects(driver, tmp_path):
+    _, page = write_page(tmp_path, [[("a", "X")]], [])
+    opened(driver, page)
+    press(driver, *"jkageu")
+    assert "There are no suspects" in text_of(driver, "card") and text_of(driver, "count") == "0 of 0 decided"
+
+
+@pytest.mark.slow
+def test_single_words_may_be_all_that_is_edited(driver, tmp_path):
+    _, page = write_page(tmp_path, SENTENCES, [(0, 1, "N"), (0, 2, "D")], whole=False)
+    opened(driver, page)
+    assert len(driver.find_elements("css selector", ".passage button")) == 1
+
+
+@pytest.mark.slow
+def test_very_long_sentences_and_words(driver, tmp_path):
+    sentence = [(f"word{k}" if k != 2500 else "x" * 3000, "N") for k in range(5000)]
+    _, page = write_page(tmp_path, [sentence], [(0, 2500, "V"), (0, 10, "V")])
+    opened(driver, page)
+    resize(driver, 390, 800)
+    assert len(driver.find_elements("css selector", ".passage .token")) < 100
+    assert driver.execute_script("return document.documentElement.scrollWidth") == 390
+    driver.find_element("css selector", ".gap").click()
+    assert len(driver.find_elements("css selector", ".passage .token")) > 300
+
+
+@pytest.mark.slow
+def test_100_000_suspects_stay_quick(driver, tmp_path):
+    sentences = [[("the", "D"), (f"dog{k}", "V"), ("barks", "V")] for k in range(100_000)]
+    _, page = write_page(tmp_path, sentences, [(k, 1, "N") for k in range(100_000)])
+    opened(driver, page)
+    assert text_of(driver, "count") == "0 of 100,000 decided" and len(driver.find_elements("css selector", ".row")) == 50
+    spent = driver.execute_script("""
+        const before = performance.now();
+        for (const key of "jjaagkju") document.dispatchEvent(new KeyboardEvent("keydown", {key}));
+        return performance.now() - before;""")
+    assert spent < 2000  # eight keys, on a slow machine
+    begun = time.perf_counter()
+    driver.find_element("id", "search").send_keys("dog99999")
+    wait_for(driver, lambda: text_of(driver, "where") == "1 / 1 of 100,000")
+    assert time.perf_counter() - begun < 10
+    kept = driver.execute_script("""
+        for (let k = 0; k < 100000; k++) state.choices.set(k, "a");
+        return [state.save(), state.asJson().length];""")
+    assert kept[0] and kept[1] > 1_000_000
+
+
+@pytest.mark.slow
+def test_two_tabs_agree(driver, tmp_path):
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    first = driver.current_window_handle
+    driver.switch_to.new_window("tab")
+    driver.get(page.as_uri())
+    press(driver, "a")
+    driver.close()
+    driver.switch_to.window(first)
+    wait_for(driver, lambda: text_of(driver, "count") == "1 of 4 decided")
+
+
+@pytest.mark.slow
+def test_keeping_may_fail_and_is_said(driver, tmp_path):
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    driver.execute_script("state.storage = {setItem() { throw new Error('full'); }, getItem: () => null}")
+    press(driver, "a")
+    assert "cannot keep this: download" in text_of(driver, "message") and text_of(driver, "count") == "1 of 4 decided"
+
+
+@pytest.mark.slow
+def test_widths_colours_and_the_keyboard_alone(driver, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    papers = set()
+    for scheme in ("light", "dark"):
+        colours(driver, scheme)
+        for width in (1280, 390):
+            resize(driver, width, 900)
+            assert driver.execute_script("return document.documentElement.scrollWidth") == width
+            papers.add(driver.execute_script("return getComputedStyle(document.body).backgroundColor"))
+    assert len(papers) == 2
+    resize(driver, 1280, 900)
+    for _ in range(40):
+        press(driver, Keys.TAB)
+        if driver.switch_to.active_element.get_attribute("id") == "keep":
+            break
+    press(driver, Keys.ENTER)
+    assert text_of(driver, "count") == "1 of 4 decided"
