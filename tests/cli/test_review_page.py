@@ -1,16 +1,18 @@
 """The page of suspects, driven in a real browser."""
 
+import csv
+import io
 import json
 import re
 import time
 from html import unescape
 
 import pytest
-from browser import chromium, colours, press, resize, text_of, wait_for
-from review_cases import column_text, write_page
 from typer.testing import CliRunner
 
+from browser import chromium, colours, press, resize, text_of, wait_for
 from partwise.cli.app import app
+from review_cases import column_text, write_page
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install jinja2")
 
@@ -76,7 +78,9 @@ def test_load_move_accept_and_nothing_runs(driver, browser, tmp_path):
     words = [word.text for word in driver.find_elements("css selector", ".passage .form")]
     assert words == [word for word, _ in SENTENCES[1]] and IMAGE in text_of(driver, "card")
     assert not driver.find_elements("css selector", "main img, main script") and driver.title == "Suspects of corpus.txt"
-    press(driver, "k", "a")
+    press(driver, "j")
+    assert driver.find_element("css selector", ".passage").get_attribute("dir") == "rtl"
+    press(driver, "k", "k", "a")
     assert text_of(driver, "count") == "1 of 4 decided" and "1: accepted" in text_of(driver, "message")
     result = CliRunner().invoke(app, ["repair", str(file), str(downloaded(driver, browser)), "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
@@ -252,3 +256,36 @@ def test_widths_colours_and_the_keyboard_alone(driver, tmp_path):
             break
     press(driver, Keys.ENTER)
     assert text_of(driver, "count") == "1 of 4 decided"
+
+
+@pytest.mark.slow
+def test_a_table_whose_classes_have_quotes_and_newlines(driver, browser, tmp_path):
+    """From the command to the corrected file: what is typed is quoted as CSV wants it."""
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import Select
+
+    cells = ('"""a"""', '"b\n, c"')
+    rows = [f"{1 + i % 2 * 4 + i / 100},{cells[(i % 2 == 1) != (i in (7, 20))]}" for i in range(60)]
+    file, model, page, out = (tmp_path / name for name in ("corpus.txt", "model", "page.html", "out.csv"))
+    file.write_bytes(("size,class\r\n" + "\r\n".join(rows)).encode())
+    for words in (
+        ("train", "classify", file, "-o", model, "--loss", "crf", "-q"),
+        ("suspects", model, file, "--html", page, "-q"),
+    ):
+        result = CliRunner().invoke(app, [str(word) for word in words])
+        assert result.exit_code == 0, result.output
+    opened(driver, page)
+    assert text_of(driver, "count") == "0 of 2 decided"
+    press(driver, "e")
+    driver.find_element("id", "typed").clear()
+    driver.find_element("id", "typed").send_keys('new, "one"', Keys.ENTER)
+    press(driver, Keys.ESCAPE, "j", "e")
+    given = driver.execute_script("return state.labelsOf(current())[0]")
+    other = {'"a"': "b\n, c", "b\n, c": '"a"'}[given]
+    Select(driver.find_element("id", "menu")).select_by_value(other)
+    press(driver, Keys.ESCAPE)
+    result = CliRunner().invoke(app, ["repair", str(file), str(downloaded(driver, browser)), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    before, after = (list(csv.reader(io.StringIO(path.read_bytes().decode(), newline=""))) for path in (file, out))
+    changed = {k: new[1] for k, (old, new) in enumerate(zip(before, after, strict=True)) if old != new}
+    assert set(changed) == {8, 21} and set(changed.values()) == {'new, "one"', other}

@@ -97,7 +97,7 @@ def page_of(task: str, listing: Any, source: EditableText, top: int | None) -> b
 
     if listing.review is None:
         raise Refusal(f"--html: the suspects of {source.name} cannot be shown in a page yet.")
-    return made_page(listing.review(top).packed(task, source, listing.in_words()[0]), source)
+    return made_page(listing.review(source, top).packed(task, source, listing.in_words()[0]), source)
 
 
 def said(listing: Any, top: int | None) -> list[Any]:

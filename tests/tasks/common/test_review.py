@@ -3,11 +3,11 @@
 import json
 
 import pytest
-from review_cases import column_review, column_text
 
 from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import DoubtedWord, Passage, ReviewItem, rounded
+from review_cases import column_review, column_text
 
 SENTENCES = [[("a", "X"), ("b", "Y")], [("ü", "X")]]
 

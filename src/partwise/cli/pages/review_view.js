@@ -163,6 +163,15 @@ function showCard() {
   );
 }
 
+const LETTER = /\p{L}/u;
+const FROM_THE_RIGHT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+
+/** Which way a passage runs: as its first letter does. (dir="auto" does not look into words that are kept apart.) */
+function direction(words) {
+  const first = words.map((word) => word.match(LETTER)?.[0]).find((letter) => letter);
+  return first && FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
+}
+
 /** The words with their labels; long passages have gaps that open. */
 function passageView(item, passage, labels, doubted) {
   const near = new Set();
@@ -170,7 +179,7 @@ function passageView(item, passage, labels, doubted) {
     for (let k = word - NEAR; k <= word + NEAR; k++) near.add(k);
   }
   const editable = new Set(state.editable(item));
-  const box = make("div", { class: "passage", dir: "auto" });
+  const box = make("div", { class: "passage", dir: direction(passage.words) });
   const long = passage.words.length > LONG;
   for (let k = 0; k < passage.words.length; k++) {
     if (!long || near.has(k) || opened.has(k)) {
@@ -239,7 +248,7 @@ function editor(item, passage, labels, doubted) {
   const menu = make("select", { id: "menu", "aria-label": "label, from a menu" }, ...names.map((name) => make("option", { value: name }, shownLabel(name))));
   menu.value = here;
   const typed = make("input", { id: "typed", type: "text", "aria-label": "label, typed", autocomplete: "off", spellcheck: "false", dir: "auto" });
-  typed.value = here;
+  typed.value = /[\r\n]/.test(here) ? "" : here; // a line cannot hold several: those are in the menu
   const word = editing;
   const set = (label) => {
     const wrong = state.refusal(label);

@@ -77,6 +77,8 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listi
 
     `truth`: the same file with correct classes, if there is one.
     """
+    from partwise.tasks.classification.review import JudgedRows
+
     known = set(model.classes_.tolist())
     labels = data.truth(known)
     for i, label in enumerate(labels):
@@ -96,7 +98,9 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listi
         wrong = np.array([a != b for a, b in zip(labels, right, strict=True)])
         found = found_among(wrong, judged.found.refused, margins)
     about = {"loss": str(getattr(model.loss, "name", model.loss)), "folds": folds or 0, "examples": len(labels)}
-    return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found)
+    shown, ranked = JudgedRows(model, data.table, data.X, data.labels, judged, folds), judged.ranked(None, None)
+    review = lambda source, top: shown.review(source, ranked[:top])  # noqa: E731
+    return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found, review=review)
 
 
 def told(suspect: Suspect, line: int) -> dict[str, Any]:

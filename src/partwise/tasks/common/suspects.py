@@ -45,6 +45,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
+from partwise.files.text_edits import EditableText
 from partwise.kernels import chunks
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
@@ -255,9 +256,8 @@ class Listing:
     about: dict[str, Any]  #: for machines: ``loss``, ``folds``, and how much was judged
     context: str = ""  #: title of the column `text`
     truth: dict[str, Any] | None = None  #: what `found_among` says, where it is known which labels are wrong
-    review: Callable[[int | None], Review] | None = (
-        None  #: the first so many, to be looked at and corrected; None: they cannot be
-    )
+    #: the first so many, to be looked at and corrected in that text; None: they cannot be
+    review: Callable[[EditableText, int | None], Review] | None = None
 
     def in_words(self) -> list[str]:
         """What people are told before the list."""

@@ -57,7 +57,7 @@ def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> List
         },
         "in context" if options.tokens else "words in doubt: [word given > believed]",
         truth,
-        lambda top: shown.review(options.tokens, ranked[:top]),
+        lambda _, top: shown.review(options.tokens, ranked[:top]),
     )
 
 
