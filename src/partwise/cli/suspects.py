@@ -36,15 +36,11 @@ def command() -> Any:
     where = typer.Option(
         "--output", "-o", help="Write them here, tab-separated, a line each, '-': stdout.", rich_help_panel=OUTPUT
     )
-    page = typer.Option(
-        "--html", help="Write a page to look at them in a browser, and to correct them; needs jinja2.", rich_help_panel=OUTPUT
-    )
     parameters = [
         parameter("model", Path, typer.Argument(help="Model file; or, with --train, the file itself.")),
         parameter("file", str | None, typer.Argument(help="File with labels; gz; '-' is stdin."), None),
         *all_options("suspects"),
         parameter("output", Path | None, where, None),
-        parameter("html", Path | None, page, None),
         JSON,
         QUIET,
     ]
@@ -52,7 +48,7 @@ def command() -> Any:
 
 
 @in_words
-def run(model: Path, file: str | None, output: Path | None, html: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Load or train, read, judge, list."""
     seconds, by_itself = Seconds(), alone("suspects", given)
     if (file is None) == (by_itself is None):
@@ -61,6 +57,7 @@ def run(model: Path, file: str | None, output: Path | None, html: Path | None, a
         raise Refusal("--folds must be 0, or at least 2: a part is judged by what was learnt from the others.")
     if as_json and str(output) == "-":
         raise Refusal("--json prints on stdout: say with --output where to write the suspects.")
+    html = given["html"]
     check_paths({"the model": model, "the file to read": file, "--truth": given["truth"]}, {"--output": output, "--html": html})
     if html is not None and not is_file(html):
         raise Refusal("--html is a file for a browser: give it a name.")

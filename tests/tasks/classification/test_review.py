@@ -62,18 +62,19 @@ def folder(tmp_path_factory):
     return folder
 
 
-def page_of(folder, kind):
+def page_of(folder, kind, *more):
     """The data of the page that is made."""
     pytest.importorskip("jinja2")
     page = folder / f"{kind}.html"
-    result = partwise("suspects", folder / f"{kind}.model", folder / f"rows.{kind}", "--html", page, "-q")
+    result = partwise("suspects", folder / f"{kind}.model", folder / f"rows.{kind}", "--html", page, "-q", *more)
     assert result.exit_code == 0, result.output
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.S)[1])
 
 
 @pytest.mark.parametrize("kind", ["csv", "svm"])
-def test_rows(folder, kind):
-    data = page_of(folder, kind)
+@pytest.mark.parametrize("folds", ["0", "4"])
+def test_rows(folder, kind, folds):
+    data = page_of(folder, kind, "--folds", folds)
     source = EditableText.read(str(folder / f"rows.{kind}"))
     found = {data["passages"][item["passage"]]["words"][0]: item for item in data["items"]}
     assert set(found) == {"row 8", "row 21"}

@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 from partwise.cli.app import app
 from partwise.datasets import make_sentences, plant_errors
 from partwise.files.text_edits import EditableText, TextEdit
+from partwise.tasks.common.model_file import load
+from partwise.tasks.tagging import review
+from partwise.tasks.tagging.files import Source
 
 pytest.importorskip("jinja2")
 
@@ -64,29 +67,6 @@ def test_sentences(folder):
     assert doubt["why"] and all(isinstance(name, str) and value for name, value in doubt["why"])
 
 
-def test_reasons_add_up_where_one_word_differs(folder):
-    """Of a sentence with one word in doubt, the differences of all weights are the margin of the sentence, undivided."""
-    from partwise.tasks.common.model_file import load
-    from partwise.tasks.tagging import review
-    from partwise.tasks.tagging.files import Source
-
-    model = load(folder / "model")
-    columns = Source().columns(str(folder / "bad"))
-    judged = model.judge(columns, columns.labels(-1))
-    data = review.JudgedColumns(model, columns, judged, columns.n_columns - 1, Source(), None)
-    shown = judged.ranked(None, None)
-    reasons = review.Reasons(data, shown)
-    tried = 0
-    for k, i in enumerate(shown):
-        first, last = columns.starts[i : i + 2]
-        wrong = np.flatnonzero(judged.found.wrong[first:last])
-        if len(wrong) == 1:
-            tried += 1
-            found = dict(reasons.of(k, int(first + wrong[0]), most=1000))
-            assert sum(found.values()) == pytest.approx(judged.found.margins[i] * np.sqrt(last - first), rel=1e-3)
-    assert tried
-
-
 def test_tokens(folder):
     data = page_of(folder, "--tokens", "--top", "5")
     assert len(data["items"]) == 5 and not data["whole"]
@@ -108,10 +88,35 @@ def test_labels_in_any_column_with_any_line_ends(folder, separator):
     assert_cells_are_there(data, content)
 
 
-def test_folds_have_no_reasons_and_say_so(folder):
+def test_folds_and_no_model_at_all(folder):
+    """Reasons are those of the model that has judged the sentence."""
     data = page_of(folder, "--folds", "2")
-    assert "no reasons" in data["reasons"] and data["items"]
-    assert all("why" not in doubt and "sure" not in doubt for item in data["items"] for doubt in item["doubts"])
+    doubts = [doubt for item in data["items"] for doubt in item["doubts"]]
+    assert doubts and all(doubt["why"] and doubt["sure"][0] < 1 for doubt in doubts)
+    words = ("--train", folder / "bad", "--html", folder / "page.html", "--folds", "2", "--tokens", "-q")
+    result = partwise("suspects", *words)
+    assert result.exit_code == 0, result.output
+    assert "believed" in (folder / "page.html").read_text()
+
+
+@pytest.mark.parametrize("cv", [None, 3])
+def test_reasons_add_up_where_one_word_differs(folder, cv):
+    """Of a sentence with one word in doubt, the differences of all weights are the margin of the sentence, undivided."""
+    model = load(folder / "model")
+    columns, judges = Source().columns(str(folder / "bad")), []
+    judged = model.judge(columns, columns.labels(-1), cv=cv, judges=judges)
+    data = review.JudgedColumns(model, columns, judged, columns.n_columns - 1, Source(), judges)
+    shown = judged.ranked(None, None)
+    reasons = review.Reasons(data, shown)
+    tried = 0
+    for k, i in enumerate(shown):
+        first, last = columns.starts[i : i + 2]
+        wrong = np.flatnonzero(judged.found.wrong[first:last])
+        if len(wrong) == 1:
+            tried += 1
+            found = dict(reasons.of(k, int(first + wrong[0]), most=1000))
+            assert sum(found.values()) == pytest.approx(judged.found.margins[i] * np.sqrt(last - first), rel=1e-3)
+    assert tried
 
 
 def test_a_corpus_with_one_label_and_a_model_that_believes_all(folder):

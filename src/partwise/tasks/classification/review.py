@@ -14,12 +14,12 @@ from partwise.tasks.classification.inspection import feature_names
 from partwise.tasks.classification.table_form import TableForm, from_dict
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import MOST_REASONS, DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.common.suspects import Judged
+from partwise.tasks.common.suspects import Judged, dealt
 
 CELL = re.compile(r"\S+")
 MOST_FIELDS = 60  # of a row that are shown
 REASONS = 6  # that are shown of a doubt
-NO_REASONS = "There are no reasons to show: many models judged (--folds), or classes have several components (--hidden)."
+NO_REASONS = "The classes of this model have several components: there are no reasons to show."
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class JudgedRows:
     X: Any
     cells: list[str]  #: of the column of classes
     judged: Judged
-    folds: int | None
+    judges: list[Any]  #: the model itself, or one for each part of the file that it was dealt out into
 
     def review(self, source: EditableText, ranked: list[int]) -> Review:
         """The rows numbered `ranked`, for the page."""
@@ -44,18 +44,19 @@ class JudgedRows:
         spelled: dict[Any, str] = {}
         for name, cell in zip(classes, self.cells, strict=True):
             spelled.setdefault(name, cell)
-        one_model = not self.folds
-        has_reasons = one_model and self.model.hidden == 1
-        sure = self.model.predict_marginals(self.X[ranked]) if one_model and self.has_probabilities() and ranked else None
+        has_reasons, k_parts = self.model.hidden == 1, len(self.judges)
+        parts = dealt(len(table), k_parts, self.model._seed()) if k_parts > 1 else np.zeros(len(table), np.int64)
         number = {name: k for k, name in enumerate(self.model.classes_.tolist())}
         names = feature_names(self.model)
         passages, items = [], []
         for k, i in enumerate(ranked):
             margin, believed = float(self.judged.found.margins[i]), self.judged.believed[i]
             passages.append(self.passage(i, source, column))
-            p = None if sure is None else (float(sure[k, number[classes[i]]]), float(sure[k, number[believed]]))
-            why = self.reasons(i, number[believed], number[classes[i]], names) if has_reasons and k < MOST_REASONS else None
-            items.append(ReviewItem(k, margin, [DoubtedWord(0, spelled.get(believed, str(believed)), margin, p, why)]))
+            judge, codes = self.judges[parts[i]], (number[classes[i]], number[believed])
+            p = self.probabilities(judge, i)
+            sure = None if p is None else (float(p[codes[0]]), float(p[codes[1]]))
+            why = self.reasons(judge, i, *codes, names) if has_reasons and k < MOST_REASONS else None
+            items.append(ReviewItem(k, margin, [DoubtedWord(0, spelled.get(believed, str(believed)), margin, sure, why)]))
         return Review(
             passages=passages,
             items=items,
@@ -68,9 +69,9 @@ class JudgedRows:
             reasons="" if has_reasons else NO_REASONS,
         )
 
-    def has_probabilities(self) -> bool:
-        """Whether the model knows any."""
-        return getattr(self.model, "temperature_", None) is not None or self.model._loss().is_smooth
+    def probabilities(self, judge: Any, i: int) -> np.ndarray | None:
+        """Of all classes of a row, where its judge knows any."""
+        return None if judge.temperature_ is None else judge.predict_marginals(self.X[i : i + 1])[0]
 
     def passage(self, i: int, source: EditableText, column: int | None) -> Passage:
         """A row, and where its class stands."""
@@ -98,9 +99,8 @@ class JudgedRows:
         more = len(found) - MOST_FIELDS
         return found if more <= 0 else [*found[:MOST_FIELDS], ("...", f"and {more:,} more")]
 
-    def reasons(self, i: int, believed: int, given: int, names: list[str]) -> list[tuple[str, float]]:
+    def reasons(self, model: Any, i: int, given: int, believed: int, names: list[str]) -> list[tuple[str, float]]:
         """The features whose weights make the largest difference between the two classes."""
-        model = self.model
         row = model._scaled(self.X[i : i + 1])
         row = np.asarray(row.toarray() if hasattr(row, "toarray") else row, np.float64)[0]
         difference = row * (model.coef_[believed].astype(np.float64) - model.coef_[given])

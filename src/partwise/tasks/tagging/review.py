@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from partwise.tasks.common.review import MOST_REASONS, DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.common.suspects import Judged
+from partwise.tasks.common.suspects import Judged, dealt
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.explanation import compare
 from partwise.tasks.tagging.files import Source, line_numbers
@@ -20,7 +21,6 @@ CELL = re.compile(rb"[^ \t]+")
 REASONS = 6  # that are shown of a doubt
 PART = 1 << 15  # tokens whose probabilities are computed at a time
 
-FOLDED = "Many models judged, each a part of the file: there are no reasons to show. Without --folds there are."
 HIDDEN = "The labels of this model have hidden states: there are no reasons to show."
 
 
@@ -33,7 +33,7 @@ class JudgedColumns:
     judged: Judged
     column: int  #: of the labels
     source: Source
-    folds: int | None  #: None or 0: the model itself has judged
+    judges: list[Any]  #: the model itself, or one for each part of the file that it was dealt out into
 
     def review(self, tokens: bool, ranked: Sequence[int]) -> Review:
         """The suspects numbered `ranked`, sentences or single tokens, for the page."""
@@ -126,11 +126,17 @@ class JudgedColumns:
 
     def why_no_reasons(self) -> str:
         """In words; nothing if there are some."""
-        return FOLDED if self.folds else HIDDEN if self.model.hidden > 1 else ""
+        return HIDDEN if self.model.hidden > 1 else ""
+
+    @functools.cached_property
+    def parts(self) -> np.ndarray:
+        """The number of the judge of each sentence."""
+        n, k = self.columns.n_sentences, len(self.judges)
+        return dealt(n, k, self.model._seed()) if k > 1 else np.zeros(n, np.int64)
 
     def probabilities(self, sentences: list[int]) -> LabelProbabilities | None:
-        """Of the labels of these sentences, where one model has judged that knows any."""
-        if self.folds or self.model.temperature_ is None or not sentences:
+        """Of the labels of these sentences, where those who judged know any."""
+        if self.judges[0].temperature_ is None or not sentences:
             return None
         return LabelProbabilities(self, sentences)
 
@@ -139,19 +145,20 @@ class LabelProbabilities:
     """P(y_t | x) of labels of some sentences."""
 
     def __init__(self, data: JudgedColumns, sentences: list[int]):
-        self.data, answers = data, Answers(data.model)
+        self.data = data
         lengths = np.diff(data.columns.starts)[sentences]
         self.firsts = np.concatenate([[0], np.cumsum(lengths)])
-        parts = np.searchsorted(self.firsts, np.arange(0, self.firsts[-1] + PART, PART)).tolist()
-        parts = sorted({*parts, 0, len(sentences)})
-        self.tables = []
-        self.names: list[str] = []
-        for a, b in zip(parts[:-1], parts[1:], strict=True):
-            packed = data.model.pack(data.columns.take(sentences[a:b]))
-            p, self.names = answers.probabilities(packed.marginals())
-            self.tables.append(p.astype(np.float32))
-        self.p = np.concatenate(self.tables)
-        self.number = {name: k for k, name in enumerate(self.names)}
+        parts, self.p = data.parts[sentences], np.zeros((0, 0), np.float32)
+        for k, judge in enumerate(data.judges):
+            mine, answers = np.flatnonzero(parts == k), Answers(judge)
+            edges = np.flatnonzero(np.diff(np.cumsum(lengths[mine]) // PART)) + 1  # not too many tokens at a time
+            for some in np.split(mine, edges) if len(mine) else ():
+                packed = judge.pack(data.columns.take([sentences[m] for m in some]))
+                p, names = answers.probabilities(packed.marginals())
+                if not self.p.size:
+                    self.p = np.zeros((self.firsts[-1], len(names)), np.float32)
+                self.p[np.concatenate([np.arange(self.firsts[m], self.firsts[m + 1]) for m in some])] = p
+                self.number = {name: n for n, name in enumerate(names)}
 
     def of(self, passage: int, token: int, given: str, believed: str) -> tuple[float, float] | None:
         """Of the label that is given to a token of a passage, and of that which is believed."""
@@ -168,9 +175,9 @@ class Reasons:
     def __init__(self, data: JudgedColumns, sentences: list[int]):
         self.data = data
         some = sentences[:MOST_REASONS]
-        self.problem = data.model.pack(data.columns.take(some)).problem if some else None
+        self.problem = data.judges[0].pack(data.columns.take(some)).problem if some else None  # they all have its features
         self.firsts = np.concatenate([[0], np.cumsum(np.diff(data.columns.starts)[some])]).astype(np.int64)
-        classes = {label: k for k, label in enumerate(data.model.classes_.tolist())}
+        classes = {label: k for k, label in enumerate(data.judges[0].classes_.tolist())}
         given: Any = data.judged.given
         self.code_of_given = np.array([classes.get(name, -1) for name in given.names], np.int64)
 
@@ -185,6 +192,8 @@ class Reasons:
         believed = judged.believed.codes[first:last]
         given = self.code_of_given[judged.given.codes[first:last]]
         given = np.where(given < 0, believed, given)  # what is not known is not compared
-        features, links, _ = compare(self.data.model, self.problem, believed, given, token - first, int(self.firsts[passage]))
+        features, links, _ = compare(
+            self.data.judges[self.data.parts[sentence]], self.problem, believed, given, token - first, int(self.firsts[passage])
+        )
         found = [(one.name, one.difference) for one in (*features, *links) if np.isfinite(one.difference) and one.difference]
         return sorted(found, key=lambda one: -abs(one[1]))[:most]

@@ -41,9 +41,10 @@ def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> List
         labels = in_scheme_of(model, columns, column, options.unknown_label)
         seconds("read")
         model.random_state = options.random_state
-    judged = model.judge(columns, labels, cv=folds or None)
+    judges: list[Any] | None = None if options.html is None else []
+    judged = model.judge(columns, labels, cv=folds or None, judges=judges)
     ranked = in_order(judged.found.token_margins, judged.found.wrong).tolist() if options.tokens else judged.ranked(None, None)
-    shown = JudgedColumns(model, columns, judged, column, source, folds)
+    shown = JudgedColumns(model, columns, judged, column, source, judges or [])
     truth = None if options.truth is None else found_of(options.truth, source, columns, judged, options.tokens, column)
     return Listing(
         TOKEN if options.tokens else SENTENCE,
