@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sys
 import time
 from html import unescape
 
@@ -95,6 +96,12 @@ def test_the_page_is_alone(tmp_path):
     assert SCRIPT not in html and IMAGE not in html and html.count("<script") == html.count("</script") == 3
 
 
+def test_without_jinja2_it_says_so_before_any_work(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    result = CliRunner().invoke(app, ["suspects", "no-model", "no-file", "--html", str(tmp_path / "page.html")])
+    assert result.exit_code == 1 and "--html needs jinja2: pip install" in result.stderr
+
+
 @pytest.mark.slow
 def test_keep_edit_undo_reload_copy(driver, browser, tmp_path):
     from selenium.webdriver.common.keys import Keys
@@ -135,6 +142,31 @@ def test_keep_edit_undo_reload_copy(driver, browser, tmp_path):
     assert driver.execute_script("return window.copied") == column_text(corrected)
     result = CliRunner().invoke(app, ["repair", str(file), str(path), "-o", str(tmp_path / "out")])
     assert result.exit_code == 0 and (tmp_path / "out").read_text() == column_text(corrected)
+
+
+@pytest.mark.slow
+def test_decisions_go_to_another_browser(driver, browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    _, page = write_page(tmp_path, SENTENCES, DOUBTS)
+    opened(driver, page)
+    press(driver, "a", "g", "e")
+    driver.find_element("id", "typed").clear()
+    driver.find_element("id", "typed").send_keys("new", Keys.ENTER, Keys.ESCAPE)
+    path = downloaded(driver, browser)
+    before = driver.execute_script("return state.asJson()")
+    opened(driver, page)
+    assert text_of(driver, "count") == "0 of 4 decided"
+    for content, message in (
+        ("{", "not a file of decisions"),
+        (before.replace('"sha256": "', '"sha256": "0'), "about another file, or it has changed"),
+        (before.replace('"page": "', '"page": "0'), "made in another page"),
+        (before, "Took over 3 decisions"),
+    ):
+        path.write_text(content)
+        driver.find_element("id", "file").send_keys(str(path))
+        wait_for(driver, lambda message=message: message in text_of(driver, "message"))
+    assert text_of(driver, "count") == "3 of 4 decided" and driver.execute_script("return state.asJson()") == before
 
 
 @pytest.mark.slow

@@ -18,11 +18,10 @@ def made_page(data: dict[str, Any], source: EditableText) -> bytes:
     Data are JSON in blocks that no browser runs, with ``<``, ``>`` and ``&`` written as escapes; the page puts them in place as
     text only. The style and the script are named by their digests, and nothing else may be loaded or run.
     """
-    try:
-        import jinja2
-        from markupsafe import Markup
-    except ImportError:
-        raise Refusal("--html needs jinja2: pip install 'partwise[html]'.") from None
+    require_jinja()
+    import jinja2
+    from markupsafe import Markup
+
     from partwise.cli.common import finite
 
     style, script = part("review.css"), part("review_state.js") + part("review_view.js")
@@ -38,6 +37,14 @@ def made_page(data: dict[str, Any], source: EditableText) -> bytes:
         text=text,
     )
     return page.encode("utf-8", "surrogatepass")
+
+
+def require_jinja() -> None:
+    """Say what is missing before any work is done."""
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise Refusal("--html needs jinja2: pip install 'partwise[html]'.") from None
 
 
 def part(name: str) -> str:

@@ -141,6 +141,38 @@ class Decided {
     return JSON.stringify({ format: "partwise decisions", version, page, task, file, reading, decisions }, null, 1);
   }
 
+  /** Take over what asJson handed out, here or on another machine; returns how many decisions, or throws what is wrong. */
+  take(json) {
+    let said = null;
+    try {
+      said = JSON.parse(json);
+    } catch {
+      throw new Error("That is not a file of decisions.");
+    }
+    if (said?.format !== "partwise decisions") throw new Error("That is not a file of decisions.");
+    if (said.file.sha256 !== this.data.file.sha256) throw new Error(`Those decisions are about another file, or it has changed: ${said.file.name}.`);
+    if (said.page !== this.data.page) throw new Error("Those decisions were made in another page of this file; partwise repair can apply them.");
+    for (const { item, choice, changes } of said.decisions) {
+      if (!(item in this.data.items)) throw new Error("That file is damaged.");
+      const names = { accept: "a", keep: "g" };
+      this.history.push([item, this.choices.get(item) ?? null]);
+      this.put(item, names[choice] ?? this.edited(item, changes));
+    }
+    this.save();
+    return said.decisions.length;
+  }
+
+  /** The edited words of an item, from the cells that changed. */
+  edited(item, changes) {
+    const { at, begins } = this.passageOf(item);
+    return Object.fromEntries(changes.map((change) => [begins.indexOf(change.at - at), this.read(change.to)]));
+  }
+
+  /** A label, from what `written` made of it. */
+  read(cell) {
+    return this.data.separator !== null && cell.startsWith('"') ? cell.slice(1, -1).replaceAll('""', '"') : cell;
+  }
+
   /** The whole text with all changes; places are bytes of UTF-8. */
   corrected(text) {
     const bytes = new TextEncoder().encode(text);

@@ -356,6 +356,18 @@ function download() {
   say(`Then: partwise repair ${data.file.name} ${data.file.name}.decisions.json -o corrected`);
 }
 
+async function load() {
+  const [file] = byId("file").files;
+  if (!file) return;
+  try {
+    say(`Took over ${state.take(await file.text())} decisions.`);
+  } catch (error) {
+    say(error.message);
+  }
+  byId("file").value = "";
+  show();
+}
+
 async function copyCorrected() {
   const text = JSON.parse(byId("text").textContent);
   if (text === null) {
@@ -420,6 +432,8 @@ function begin() {
   });
   byId("pair").addEventListener("change", filter);
   byId("state").addEventListener("change", filter);
+  byId("load").addEventListener("click", () => byId("file").click());
+  byId("file").addEventListener("change", load);
   byId("download").addEventListener("click", download);
   byId("copy").addEventListener("click", copyCorrected);
   byId("help").addEventListener("click", toggleKeys);
