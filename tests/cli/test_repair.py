@@ -84,7 +84,13 @@ def test_refusals(case):
         result = partwise("repair", *more)
         assert result.exit_code == 1 and message in result.stderr, result.output
         assert not (folder / "out").exists()
-    for reading, message in (({"templates": "passwords.txt"}, "not read with 'templates'"), ({"label_column": 7}, "there are 3")):
+    for reading, message in (
+        ({"templates": "passwords.txt"}, "not read with 'templates'"),
+        ({"label_column": 7}, "there are 3"),
+        ({"label_column": "last"}, "damaged or was altered"),
+        ({"separator": 3}, "must be None or a string"),
+        ({"comment": [1]}, "damaged or was altered"),
+    ):
         result = partwise("repair", *decide((2, "Y", "Z"), **reading))
         assert result.exit_code == 1 and message in result.stderr, result.output
     said = json.loads((folder / "decisions.json").read_text())

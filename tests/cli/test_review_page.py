@@ -230,6 +230,10 @@ def test_100_000_suspects_stay_quick(driver, tmp_path):
     _, page = write_page(tmp_path, sentences, [(k, 1, "N") for k in range(100_000)])
     opened(driver, page)
     assert text_of(driver, "count") == "0 of 100,000 decided" and len(driver.find_elements("css selector", ".row")) == 50
+    press(driver, *"j" * 45)
+    seen = "const [row, list] = [document.querySelector('.row[aria-current]'), list_].map((x) => x.getBoundingClientRect());"
+    seen = seen.replace("list_", "document.getElementById('list')")
+    assert driver.execute_script(seen + "return row.top >= list.top - 1 && row.bottom <= list.bottom + 1")
     spent = driver.execute_script("""
         const before = performance.now();
         for (const key of "jjaagkju") document.dispatchEvent(new KeyboardEvent("keydown", {key}));
@@ -286,8 +290,9 @@ def test_widths_colours_and_the_keyboard_alone(driver, tmp_path):
         press(driver, Keys.TAB)
         if driver.switch_to.active_element.get_attribute("id") == "keep":
             break
-    press(driver, Keys.ENTER)
-    assert text_of(driver, "count") == "1 of 4 decided"
+    press(driver, Keys.ENTER, Keys.ENTER)  # the button is made anew, and keeps the focus
+    assert text_of(driver, "count") == "2 of 4 decided"
+    assert driver.switch_to.active_element.get_attribute("id") == "keep"
 
 
 @pytest.mark.slow

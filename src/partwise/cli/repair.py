@@ -66,7 +66,10 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
     task, options = reading_of(decided)
     source = EditableText.read(file, decided.encoding)
     corrected = decided.apply(source)
-    task.command.check_repaired(source.original, corrected, options)
+    try:
+        task.command.check_repaired(source.original, corrected, options)
+    except (TypeError, AttributeError):
+        raise Refusal(f"{decided.name} is damaged or was altered: it does not say how {file} is to be read.") from None
     seconds("repair")
     write(output, corrected)
     seconds("write")

@@ -11,6 +11,8 @@ from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import MOST_TEXT_BYTES
 
+SCRIPTS = ("state", "view", "actions")  #: in this order, they are one script
+
 
 def made_page(data: dict[str, Any], source: EditableText) -> bytes:
     """The page of a `Review`, packed, and of the text that it is about.
@@ -24,7 +26,7 @@ def made_page(data: dict[str, Any], source: EditableText) -> bytes:
 
     from partwise.cli.common import finite
 
-    style, script = part("review.css"), part("review_state.js") + part("review_view.js")
+    style, script = part("review.css"), "\n".join(part(f"review_{name}.js") for name in SCRIPTS)
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     text = source.text.decode() if len(source.text) <= MOST_TEXT_BYTES else None
     policy = f"default-src 'none'; style-src {digest(style)}; script-src {digest(script)}; base-uri 'none'; form-action 'none'"
