@@ -17,6 +17,7 @@ VERBS = {
     "evaluate": "Score a model by a file that has the truth.",
     "inspect": "What a model has learnt, and why it answers as it does.",
     "suspects": "Labels that are probably wrong, worst first.",
+    "repair": "Correct a file, as decided in the page of its suspects.",
     "compare": "Solvers side by side on one problem.",
     "reproduce": "The papers' tables and figures, each by one command.",
 }

@@ -11,7 +11,9 @@ import typer
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
 from partwise.cli.options import JSON, QUIET, as_command, parameter
-from partwise.cli.paths import check_paths
+from partwise.cli.paths import check_paths, is_file
+from partwise.cli.review_page import made_page, require_jinja
+from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
 
@@ -23,6 +25,10 @@ HELP = """Find labels that are probably wrong: those that a model refuses to bel
 trains with the ramp loss, which gives up labels that it cannot make sense of, and lists them, worst first. With a model:
 
     partwise suspects model train.txt --folds 5
+
+A page to look at them one by one, and to correct them (partwise repair writes the corrected file):
+
+    partwise suspects model train.txt --html review.html
 """
 
 
@@ -52,7 +58,14 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         raise Refusal("--folds must be 0, or at least 2: a part is judged by what was learnt from the others.")
     if as_json and str(output) == "-":
         raise Refusal("--json prints on stdout: say with --output where to write the suspects.")
-    check_paths({"the model": model, "the file to read": file, "--truth": given["truth"]}, {"--output": output})
+    html = given["html"]
+    check_paths({"the model": model, "the file to read": file, "--truth": given["truth"]}, {"--output": output, "--html": html})
+    if html is not None and not is_file(html):
+        raise Refusal("--html is a file for a browser: give it a name.")
+    source = None
+    if html is not None:
+        require_jinja()
+        source = EditableText.read(file or str(model), given["encoding"])
     if by_itself is not None:
         loaded, (task, options) = None, by_itself
     else:
@@ -64,17 +77,28 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
     top = options.top
     if output is not None:
         write(output, listing.as_text(top))
+    if html is not None and source is not None:
+        write(html, page_of(task.verb, listing, source, top))
     if not quiet and str(output) != "-":
-        show(said(listing, top), sys.stderr if as_json else sys.stdout)
+        more = [] if html is None else [f"wrote {html}: open it in a browser"]
+        show([*said(listing, top), *more], sys.stderr if as_json else sys.stdout)
     if as_json:
         found = {
             "file": file or str(model),
             "model": None if file is None else str(model),
             **listing.about,
             "refused": len(listing.rows),
+            **({} if html is None else {"html": str(html)}),
             "suspects": [row.as_dict() for row in listing.rows[:top]],
         }
         print_json({**found, **({} if listing.truth is None else {"truth": listing.truth}), "seconds": seconds.total()})
+
+
+def page_of(task: str, listing: Any, source: EditableText, top: int | None) -> bytes:
+    """The page of the suspects."""
+    if listing.review is None:
+        raise Refusal(f"--html: the suspects of {source.name} cannot be shown in a page yet.")
+    return made_page(listing.review(source, top).packed(task, source, listing.in_words()[0]), source)
 
 
 def said(listing: Any, top: int | None) -> list[Any]:

@@ -207,6 +207,7 @@ class Classify(Command):
     evaluate_options = Evaluate
     inspect_options = Inspect
     suspects_options = Suspects
+    reading = ("separator", "encoding", "header", "label_column", "drop", "missing")
     forms = {"text": as_text, "jsonl": as_jsonl, "labels": as_labels}  # type: ignore[dict-item]  # they look at the options too
     tiny = "flowers.csv", TINY
 
@@ -338,7 +339,19 @@ class Classify(Command):
         truth = None if options.truth is None else read_for(model, options.truth, options)
         seconds("read")
         model.random_state = options.random_state
-        return list_suspects(model, data, truth, options.folds)
+        return list_suspects(model, data, truth, options.folds, options.html is not None)
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.classification.files import SvmlightTable, read_examples
+        from partwise.tasks.classification.table_form import TableForm
+
+        table = read_examples(file, options.encoding, options.separator, options.header)
+        if isinstance(table, SvmlightTable):
+            rows = table.rows
+            return (rows.queries, rows.counts.tolist(), rows.index.tolist(), rows.value.tolist()), rows.labels
+        column = TableForm.learn(table, options.label_column, options.drop, options.missing).label_number
+        cells = [table.cells(k) for k in range(len(table.columns))]
+        return (table.titles, cells[:column], cells[column + 1 :]), cells[column]
 
 
 def known_part(held_out: Examples, classes: set[Any]) -> tuple[Any, list[Any]]:

@@ -8,7 +8,17 @@ from typing import Any
 import numpy as np
 
 from partwise.tasks.common.command_options import Refusal
-from partwise.tasks.common.suspects import Judged, Listed, Listing, Suspect, found_among, learn_and_doubt, no_doubts, unfitted
+from partwise.tasks.common.suspects import (
+    Judged,
+    Listed,
+    Listing,
+    Suspect,
+    fitted_like,
+    found_among,
+    learn_and_doubt,
+    no_doubts,
+    unfitted,
+)
 
 TITLES = ("example", "line", "margin", "given", "believed")
 
@@ -47,8 +57,11 @@ class ClassSuspects:
         """The margin of the best other class over the given one, of all examples, (examples,); -inf where none is given."""
         return self.judge(X, y, cv=cv).found.margins
 
-    def judge(self, X, y, *, threshold=None, cv=None) -> Judged:
-        """What the model makes of all labels; the parameters are those of `suspects`."""
+    def judge(self, X, y, *, threshold=None, cv=None, judges: list[Any] | None = None) -> Judged:
+        """What the model makes of all labels; the parameters are those of `suspects`.
+
+        Those who judge are put into the list `judges`, if there is one: this model or, with `cv`, one for each part.
+        """
         me: Any = self
         fitted = hasattr(me, "weights_")
         if cv is None:
@@ -66,23 +79,30 @@ class ClassSuspects:
         problem = me._problem(X, truth, classes)
         if fitted:
             me._check_size(problem, me.weights_)
-        found = learn_and_doubt(me, problem, threshold, cv, me._weights_of(X, truth, classes, None))
+        learners: list[Any] = []
+        weights = me._weights_of(X, truth, classes, None)
+        found = learn_and_doubt(me, problem, threshold, cv, weights, None if judges is None else learners)
+        if judges is not None:
+            judges += [fitted_like(me, one, classes_=classes) for one in learners] if cv else [me]
         given = [y.distinct[k] for k in y.codes.tolist()] if hasattr(y, "distinct") else y.tolist()
         states = found.believed if me.hidden == 1 else found.believed // me.hidden
         return Judged(found, given, classes[states].tolist())
 
 
-def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listing:
+def list_suspects(model: Any, data: Any, truth: Any, folds: int | None, page: bool = False) -> Listing:
     """What ``partwise suspects`` lists of a file (`Examples` of the command): rows whose class the model refuses to believe.
 
-    `truth`: the same file with correct classes, if there is one.
+    `truth`: the same file with correct classes, if there is one. `page`: whether they are to be looked at in a page.
     """
+    from partwise.tasks.classification.review import JudgedRows
+
     known = set(model.classes_.tolist())
     labels = data.truth(known)
     for i, label in enumerate(labels):
         if label not in known:
             raise Refusal(f"{data.table.place(i)}: the model knows no class {label!r}.")
-    judged = model.judge(data.X, labels, cv=folds or None)
+    judges: list[Any] | None = [] if page else None
+    judged = model.judge(data.X, labels, cv=folds or None, judges=judges)
     margins, rows = judged.found.margins, []
     for i in judged.ranked(None, None):
         line = int(data.table.lines[i])
@@ -96,7 +116,9 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None) -> Listi
         wrong = np.array([a != b for a, b in zip(labels, right, strict=True)])
         found = found_among(wrong, judged.found.refused, margins)
     about = {"loss": str(getattr(model.loss, "name", model.loss)), "folds": folds or 0, "examples": len(labels)}
-    return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found)
+    shown, ranked = JudgedRows(model, data.table, data.X, data.labels, judged, judges or []), judged.ranked(None, None)
+    review = lambda source, top: shown.review(source, ranked[:top])  # noqa: E731
+    return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found, review=review)
 
 
 def told(suspect: Suspect, line: int) -> dict[str, Any]:

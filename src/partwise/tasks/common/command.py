@@ -50,6 +50,7 @@ class Command:
     evaluate_options: ClassVar[type[Evaluate]] = Evaluate
     inspect_options: ClassVar[type[Inspect]] = Inspect
     suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
+    reading: ClassVar[tuple[str, ...]] = ()  #: those of `options` that say how to read a file whose labels can be corrected
     reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
@@ -156,6 +157,16 @@ class Command:
     def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
         """Labels of a file that are probably wrong, worst first."""
         raise NotImplementedError
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        """What ``repair`` may not change in a file, and what it may: each comparable by ``==``."""
+        raise NotImplementedError
+
+    def check_repaired(self, before: bytes, after: bytes, options: Any) -> None:
+        """Refuse a corrected file that is not the same but for its labels."""
+        (kept, _), (left, _) = (self.read_labels(file, options) for file in (before, after))
+        if kept != left:
+            raise Refusal("These decisions would change more than labels. Nothing was written.")
 
 
 def json_lines(rows: Iterable[dict[str, Any]]) -> str:

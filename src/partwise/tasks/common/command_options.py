@@ -138,6 +138,9 @@ class Suspects:
     )
     random_state: int = option(LEARNING, "Of the parts and of the order of the examples.", "--seed", min=0, default=0)
     top: int | None = option(OUTPUT, "At most so many. (default: all; 20 in the table)", min=1)
+    html: Path | None = option(
+        OUTPUT, "Write a page to look at them in a browser, and to correct them (see repair); needs jinja2.", "--html"
+    )
     truth: str | None = option(FILES, "The same file with correct labels: how many of the wrong ones are found?")
     encoding: str = option(FILES, "Of the text.", default="utf-8")
     n_jobs: int | None = option(

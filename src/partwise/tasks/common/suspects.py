@@ -33,6 +33,7 @@ D. Mancev (2015). A sequential dual method for the structured ramp loss minimiza
 
 from __future__ import annotations
 
+import copy
 import math
 import textwrap
 from collections.abc import Callable, Sequence
@@ -45,10 +46,12 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
+from partwise.files.text_edits import EditableText
 from partwise.kernels import chunks
 from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
 from partwise.tasks.common.error_ranking import average_precision
+from partwise.tasks.common.review import Review
 
 MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
 
@@ -151,13 +154,18 @@ def doubts(problem: Any, w: np.ndarray, b: float, n_jobs: int | None = None) -> 
     return found
 
 
+def dealt(n: int, k: int, seed: int) -> np.ndarray:
+    """Which of k parts each of n examples is in, (n,)."""
+    return np.random.default_rng((seed, 3)).permutation(n) % k
+
+
 def cross_validated(problem: Any, train: Callable[[Any, np.ndarray], np.ndarray], b: float, k: int, seed: int, n_jobs) -> Doubts:
     """The same, every example being judged by weights that ``train(problem, which)`` learnt from other examples."""
     starts, _ = kernels.sizes(problem)
     n = len(starts) - 1
     if n < k:
         raise ValueError(f"The 'cv' parameter is {k}, but there are {n} examples only.")
-    part = np.random.default_rng((seed, 3)).permutation(n) % k
+    part = dealt(n, k, seed)
     part_of_token = np.repeat(part, np.diff(starts))
     whole = no_doubts(starts)
     for fold in range(k):
@@ -203,8 +211,13 @@ def in_order(margins: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return numbers[np.argsort(-margins[numbers], kind="stable")]
 
 
-def learn_and_doubt(model: Any, problem: Any, threshold: Any, cv: Any, weight: np.ndarray | None = None) -> Doubts:
-    """The doubts of a fitted model about a labelled problem; or, with `cv`, those of others with its parameters."""
+def learn_and_doubt(
+    model: Any, problem: Any, threshold: Any, cv: Any, weight: np.ndarray | None = None, judges: list[Any] | None = None
+) -> Doubts:
+    """The doubts of a fitted model about a labelled problem; or, with `cv`, those of others with its parameters.
+
+    These others are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
+    """
     loss = get_loss(model.loss)
     b = float(getattr(loss, "b", 0.0)) if threshold is None else 0.0
     if cv is None:
@@ -216,9 +229,18 @@ def learn_and_doubt(model: Any, problem: Any, threshold: Any, cv: Any, weight: n
     def train(part: Any, which: np.ndarray) -> np.ndarray:
         learner = unfitted(model)
         learner._solve(part, loss, None if weight is None else weight[which], None, None, seed)
+        if judges is not None:
+            judges.append(learner)
         return learner.weights_
 
     return cross_validated(problem, train, b, int(cv), seed, model.n_jobs)
+
+
+def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
+    """A model that knows what `model` knows and what else was learnt, with the weights of `learner`."""
+    made = copy.copy(model)
+    vars(made).update(learnt, weights_=learner.weights_, temperature_=learner.temperature_)
+    return made
 
 
 def unfitted(model: Any) -> Any:
@@ -254,6 +276,8 @@ class Listing:
     about: dict[str, Any]  #: for machines: ``loss``, ``folds``, and how much was judged
     context: str = ""  #: title of the column `text`
     truth: dict[str, Any] | None = None  #: what `found_among` says, where it is known which labels are wrong
+    #: the first so many, to be looked at and corrected in that text; None: they cannot be
+    review: Callable[[EditableText, int | None], Review] | None = None
 
     def in_words(self) -> list[str]:
         """What people are told before the list."""

@@ -161,6 +161,7 @@ class Tag(Command):
     evaluate_options = Evaluate
     inspect_options = Inspect
     suspects_options = Suspects
+    reading = ("separator", "comment", "encoding", "label_column", "unknown_label")
     forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
     tiny = "chunks.txt", "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n"
 
@@ -249,6 +250,14 @@ class Tag(Command):
             model = SequenceLabeler(**parameters_of(options, SequenceLabeler))
         require_columns(model)
         return list_suspects(model, file, options, seconds)
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.tagging.files import Source, column_called
+
+        columns = Source.of(options).columns(file)
+        column = column_called("the column of labels,", options.label_column, columns)
+        cells = [[cells[k] for k in codes.tolist()] for cells, codes in zip(columns.cells, columns.codes, strict=True)]
+        return (columns.starts.tolist(), cells[:column], cells[column + 1 :]), cells[column]
 
 
 def require_columns(model: Any) -> None:

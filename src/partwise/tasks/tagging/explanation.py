@@ -152,7 +152,7 @@ def explain(model: Decoder, X: Any, sentence: int, token: int, against: Any = No
         why = "that is its label" if against == label else "no labelling with it obeys the constraints"
         raise ValueError(f"Token {token} of sequence {sentence} cannot be compared with {against!r}: {why}.")
     other = outputs[max(rivals, key=lambda k: values[k])]
-    features, links, elsewhere = _compare(model, problem, chosen, other, token)
+    features, links, elsewhere = compare(model, problem, chosen, other, token)
     totals = [math.fsum(_part_scores(model, problem, y)) for y in (chosen, other)]
     return Explanation(
         sentence=range(len(X))[sentence],
@@ -217,11 +217,14 @@ def _part_scores(model: Decoder, problem: Any, y: np.ndarray) -> Iterator[float]
         yield _transition(model, problem, y, t)
 
 
-def _compare(model, problem, a: np.ndarray, b: np.ndarray, token: int):
-    """Features of the token, transitions into and out of it, and what differs elsewhere."""
+def compare(model, problem, a: np.ndarray, b: np.ndarray, token: int, first: int = 0):
+    """Features of the token, transitions into and out of it, and what differs elsewhere.
+
+    a and b are states of a sentence whose first token is row `first` of the problem.
+    """
     labels = [str(state) for state in model.states_]
-    index, values = _row(problem.rows, token)
-    pairs = zip(*(_emissions(model, problem, token, y[token]).tolist() for y in (a, b)), strict=True)
+    index, values = _row(problem.rows, first + token)
+    pairs = zip(*(_emissions(model, problem, first + token, y[token]).tolist() for y in (a, b)), strict=True)
     features = []
     for j, value, (chosen, other) in zip(index.tolist(), values.tolist(), pairs, strict=True):
         name = model.feature_name(j)
@@ -240,7 +243,7 @@ def _compare(model, problem, a: np.ndarray, b: np.ndarray, token: int):
     elsewhere: list[Contribution] = []
     for t in range(len(a) + 1):
         if t < len(a) and t != token and a[t] != b[t]:
-            chosen, other = (math.fsum(_emissions(model, problem, t, y[t]).tolist()) for y in (a, b))
+            chosen, other = (math.fsum(_emissions(model, problem, first + t, y[t]).tolist()) for y in (a, b))
             elsewhere.append(Contribution(f"features of token {t}: {labels[a[t]]} / {labels[b[t]]}", chosen, other))
         if path(a, t) == path(b, t):
             continue

@@ -89,8 +89,8 @@ class Source:
         names = [field.name for field in dataclasses.fields(cls) if hasattr(options, field.name)]
         return cls(**{name: getattr(options, name) for name in names})
 
-    def columns(self, path: str) -> Columns:
-        """A file, whatever is in it."""
+    def columns(self, path: str | bytes) -> Columns:
+        """A file, or its bytes, whatever is in it."""
         return read_columns(path, self.separator, encoding=self.encoding, comment=self.comment)
 
     def read(self, path: str, like: LabelledColumns | None = None) -> LabelledColumns:

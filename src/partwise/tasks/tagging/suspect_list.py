@@ -13,6 +13,7 @@ from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.suspects import Judged, Listed, Listing, found_among, in_order
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.files import Source, column_called, line_numbers
+from partwise.tasks.tagging.review import JudgedColumns
 from partwise.tasks.tagging.suspects import suspect_sequence
 from partwise.text.columns import Columns
 
@@ -40,11 +41,14 @@ def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> List
         labels = in_scheme_of(model, columns, column, options.unknown_label)
         seconds("read")
         model.random_state = options.random_state
-    judged = model.judge(columns, labels, cv=folds or None)
+    judges: list[Any] | None = None if options.html is None else []
+    judged = model.judge(columns, labels, cv=folds or None, judges=judges)
+    ranked = in_order(judged.found.token_margins, judged.found.wrong).tolist() if options.tokens else judged.ranked(None, None)
+    shown = JudgedColumns(model, columns, judged, column, source, judges or [])
     truth = None if options.truth is None else found_of(options.truth, source, columns, judged, options.tokens, column)
     return Listing(
         TOKEN if options.tokens else SENTENCE,
-        token_rows(columns, judged) if options.tokens else sentence_rows(columns, judged),
+        token_rows(columns, judged, ranked) if options.tokens else sentence_rows(columns, judged, ranked),
         (columns.n_tokens, "tokens") if options.tokens else (columns.n_sentences, "sentences"),
         {
             "loss": str(getattr(model.loss, "name", model.loss)),
@@ -54,6 +58,7 @@ def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> List
         },
         "in context" if options.tokens else "words in doubt: [word given > believed]",
         truth,
+        lambda _, top: shown.review(options.tokens, ranked[:top]),
     )
 
 
@@ -85,7 +90,7 @@ def found_of(truth: str, source: Source, columns: Columns, judged: Judged, token
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def sentence_rows(columns: Columns, judged: Judged) -> list[Listed]:
+def sentence_rows(columns: Columns, judged: Judged, ranked: list[int]) -> list[Listed]:
     """Sentences that are refused, largest margin first."""
     lines = line_numbers(columns)
 
@@ -94,18 +99,18 @@ def sentence_rows(columns: Columns, judged: Judged) -> list[Listed]:
         return {**suspect_sequence(judged, i).as_dict(), "line": line, "words": words}
 
     rows = []
-    for i in judged.ranked(None, None):
+    for i in ranked:
         line = int(lines[columns.starts[i]])
         cells = (i, line, float(judged.found.margins[i]), marked(columns, judged, i))
         rows.append(Listed(cells, functools.partial(as_dict, i, line)))
     return rows
 
 
-def token_rows(columns: Columns, judged: Judged) -> list[Listed]:
+def token_rows(columns: Columns, judged: Judged, ranked: list[int]) -> list[Listed]:
     """Tokens that are refused, largest margin first."""
     found, lines = judged.found, line_numbers(columns)
     rows = []
-    for t in in_order(found.token_margins, found.wrong).tolist():
+    for t in ranked:
         i = int(np.searchsorted(columns.starts, t, side="right")) - 1
         first, last = int(columns.starts[i]), int(columns.starts[i + 1])
         around = range(max(first, t - AROUND), min(last, t + AROUND + 1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from partwise.structures.common.hidden import States
-from partwise.tasks.common.suspects import Judged, Suspect, SuspectToken, in_order, learn_and_doubt, unfitted
+from partwise.tasks.common.suspects import Judged, Suspect, SuspectToken, fitted_like, in_order, learn_and_doubt, unfitted
 from partwise.tasks.tagging.data import read_labels
 
 
@@ -51,8 +51,11 @@ class SequenceSuspects:
         found = self.judge(X, y, lengths=lengths, cv=cv).found
         return found.token_margins if tokens else found.margins
 
-    def judge(self, X, y=None, *, lengths=None, threshold=None, cv=None) -> Judged:
-        """What the model makes of all labels; the parameters are those of `suspects`."""
+    def judge(self, X, y=None, *, lengths=None, threshold=None, cv=None, judges: list[Any] | None = None) -> Judged:
+        """What the model makes of all labels; the parameters are those of `suspects`.
+
+        Those who judge are put into the list `judges`, if there is one: this model or, with `cv`, one for each part.
+        """
         me: Any = self
         fitted = hasattr(me, "weights_")
         if cv is None:
@@ -69,7 +72,10 @@ class SequenceSuspects:
         problem = me._problem(encoder, rows, tokens, classes, gold, known)
         if fitted:
             me._check_size(problem, me.weights_)
-        found = learn_and_doubt(me, problem, threshold, cv)
+        learners: list[Any] = []
+        found = learn_and_doubt(me, problem, threshold, cv, judges=None if judges is None else learners)
+        if judges is not None:
+            judges += [fitted_like(me, one, encoder_=encoder, classes_=classes) for one in learners] if cv else [me]
         believed = States(len(classes), me.hidden).labels(found.believed)
         return Judged(found, LazyLabels(given.codes, given.distinct), LazyLabels(believed, classes.tolist()))
 

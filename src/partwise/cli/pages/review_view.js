@@ -1,0 +1,252 @@
+// What the page shows: one suspect at a time, a list of all. Every value from the data is put in place as text, never as HTML.
+
+const PAGE = 50; // rows of the list at a time
+const LONG = 160; // words; of longer passages, only what is near doubts is shown at first
+const NEAR = 25;
+
+const byId = (id) => document.getElementById(id);
+const data = JSON.parse(byId("data").textContent);
+const state = new Decided(data, browserStorage());
+let order = []; // numbers of the items that are shown, as filters say
+let place = 0; // of the current one in `order`
+let editing = -1; // the word whose label is being edited, or -1
+let opened = new Set(); // gaps of the current passage that were opened
+
+function browserStorage() {
+  try {
+    return window.localStorage;
+  } catch {
+    return { getItem: () => null, setItem: () => { throw new Error("there is none"); } };
+  }
+}
+
+/** An element with attributes and children; strings become text. */
+function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "onclick") element.addEventListener("click", value);
+    else if (value !== false && value !== null) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+function say(text) {
+  byId("message").textContent = text;
+}
+
+const shownLabel = (label) => (label === "" ? "(empty)" : label);
+const number = (x) => (x === null ? "∞" : x.toFixed(2));
+const percent = (p) => `${(100 * p).toFixed(1)} %`;
+const current = () => (order.length ? order[place] : -1);
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Filters
+// ---------------------------------------------------------------------------------------------------------------------
+
+const pairOf = (item, doubt) => `${data.passages[item.passage].given[doubt.word]} ${doubt.believed}`;
+
+function fillPairs() {
+  const counts = new Map();
+  for (const item of data.items) {
+    for (const pair of new Set(item.doubts.map((doubt) => pairOf(item, doubt)))) counts.set(pair, (counts.get(pair) ?? 0) + 1);
+  }
+  const options = [...counts].sort((a, b) => b[1] - a[1]).map(([pair, n]) => {
+    const [given, believed] = pair.split(" ").map((k) => shownLabel(data.labels[k]));
+    return make("option", { value: pair }, `${given} → ${believed} (${n})`);
+  });
+  byId("pair").replaceChildren(make("option", { value: "" }, "all pairs"), ...options);
+}
+
+function matches(item, number, wanted, pair, only) {
+  const decided = state.choices.has(number);
+  if ((only === "open" && decided) || (only === "done" && !decided)) return false;
+  if (pair && !item.doubts.some((doubt) => pairOf(item, doubt) === pair)) return false;
+  if (!wanted) return true;
+  const passage = data.passages[item.passage];
+  passage.sought ??= [passage.words.join(" "), ...(passage.fields ?? []).map(([, value]) => value)].join(" ").toLowerCase();
+  const labels = () => item.doubts.flatMap((doubt) => [passage.given[doubt.word], doubt.believed]).map((k) => data.labels[k]);
+  return passage.sought.includes(wanted) || labels().some((label) => label.toLowerCase().includes(wanted));
+}
+
+/** Which items are shown; the current one stays where it can. */
+function filter() {
+  const before = current();
+  const [wanted, pair, only] = [byId("search").value.trim().toLowerCase(), byId("pair").value, byId("state").value];
+  order = data.items.map((_, k) => k).filter((k) => matches(data.items[k], k, wanted, pair, only));
+  place = Math.max(0, order.indexOf(before));
+  leaveEditing();
+  show();
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// What is shown
+// ---------------------------------------------------------------------------------------------------------------------
+
+function show() {
+  showProgress();
+  showCard();
+  showList();
+}
+
+function showProgress() {
+  const [n, all] = [state.choices.size, data.items.length];
+  byId("progress").max = Math.max(all, 1);
+  byId("progress").value = n;
+  byId("count").textContent = `${n.toLocaleString("en")} of ${all.toLocaleString("en")} decided`;
+  const left = order.length === all ? "" : ` of ${all.toLocaleString("en")}`;
+  byId("where").textContent = order.length ? `${(place + 1).toLocaleString("en")} / ${order.length.toLocaleString("en")}${left}` : "none";
+}
+
+const CHOSEN = { a: "accepted", g: "kept" };
+const chosen = (item) => (state.choices.has(item) ? (CHOSEN[state.choices.get(item)] ?? "edited") : "");
+
+function showList() {
+  const first = place - (place % PAGE);
+  const rows = order.slice(first, first + PAGE).map((item, k) => {
+    const { passage, doubts, margin } = data.items[item];
+    const { words, given, line } = data.passages[passage];
+    const doubt = doubts[0];
+    const pair = doubt ? `${shownLabel(data.labels[given[doubt.word]])} → ${shownLabel(data.labels[doubt.believed])}` : "";
+    const word = doubt ? words[doubt.word] : words[0];
+    const row = make(
+      "button",
+      { type: "button", class: "row", "aria-current": first + k === place ? "true" : false, onclick: () => go(first + k) },
+      make("span", { class: "mark", "aria-label": chosen(item) || "not decided" }, { accepted: "✓", kept: "=", edited: "✎" }[chosen(item)] ?? "·"),
+      make("bdi", { class: "word" }, word || `line ${line}`),
+      make("bdi", { class: "pair" }, pair),
+      make("span", { class: "margin" }, number(margin)),
+    );
+    return make("li", {}, row);
+  });
+  const list = byId("list");
+  const focused = list.contains(document.activeElement);
+  list.replaceChildren(...rows);
+  const row = list.querySelector("[aria-current]");
+  if (focused) row?.focus({ preventScroll: true });
+  if (row) {
+    const [top, bottom] = [row.offsetTop - list.offsetTop, row.offsetTop - list.offsetTop + row.offsetHeight];
+    list.scrollTop = Math.min(Math.max(list.scrollTop, bottom - list.clientHeight), top); // without moving the page
+  }
+  byId("back").disabled = first === 0;
+  byId("on").disabled = first + PAGE >= order.length;
+}
+
+/** The card anew; a button that has the focus keeps it. */
+function showCard() {
+  const [card, active] = [byId("card"), document.activeElement];
+  const focused = card.contains(active) && active !== card;
+  fillCard(card, current());
+  if (!focused) return;
+  const again = active.id ? byId(active.id) : null;
+  (again && !again.disabled ? again : card).focus({ preventScroll: true });
+}
+
+function fillCard(card, item) {
+  if (item < 0) {
+    const none = data.items.length ? "No suspect fits the search and the filters." : "There are no suspects: the model believes every label.";
+    card.replaceChildren(make("p", { class: "none" }, none));
+    return;
+  }
+  const { margin, doubts } = data.items[item];
+  const passage = state.passageOf(item);
+  const labels = state.labelsOf(item);
+  const doubted = new Map(doubts.map((doubt) => [doubt.word, doubt]));
+  card.replaceChildren(
+    make(
+      "div",
+      { class: "title" },
+      make("h2", {}, `Line ${passage.line.toLocaleString("en")}`),
+      make("span", { class: "margin", title: "how much better the best other answer scores" }, `margin ${number(margin)}`),
+      make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
+    ),
+    passageView(item, passage, labels, doubted),
+    fieldsView(passage),
+    make(
+      "div",
+      { class: "choices" },
+      make("button", { type: "button", id: "accept", onclick: () => decide("a") }, "Accept ", make("kbd", {}, "a")),
+      make("button", { type: "button", id: "keep", onclick: () => decide("g") }, "Keep given ", make("kbd", {}, "g")),
+      make("button", { type: "button", id: "edit", onclick: startEditing }, "Edit ", make("kbd", {}, "e")),
+      make("button", { type: "button", id: "previous", disabled: place === 0, onclick: () => go(place - 1) }, "Previous ", make("kbd", {}, "k")),
+      make("button", { type: "button", id: "next", disabled: place + 1 >= order.length, onclick: () => go(place + 1) }, "Next ", make("kbd", {}, "j")),
+      make("button", { type: "button", id: "undo", disabled: !state.history.length, onclick: undo }, "Undo ", make("kbd", {}, "u")),
+    ),
+    editing >= 0 ? editor(item, passage, labels, doubted) : "",
+    ...doubts.map((doubt) => doubtView(passage, doubt)),
+    data.reasons ? make("p", { class: "note" }, data.reasons) : "",
+  );
+}
+
+const LETTER = /\p{L}/u;
+const FROM_THE_RIGHT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}\p{Script=Adlam}]/u;
+
+/** Which way a passage runs: as its first letter does. (dir="auto" does not look into words that are kept apart.) */
+function direction(words) {
+  const first = words.map((word) => word.match(LETTER)?.[0]).find((letter) => letter);
+  return first && FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
+}
+
+/** The words with their labels; long passages have gaps that open. */
+function passageView(item, passage, labels, doubted) {
+  const near = new Set();
+  for (const word of [...doubted.keys(), ...(editing >= 0 ? [editing] : [])]) {
+    for (let k = word - NEAR; k <= word + NEAR; k++) near.add(k);
+  }
+  const editable = new Set(state.editable(item));
+  const box = make("div", { class: "passage", dir: direction(passage.words) });
+  const long = passage.words.length > LONG;
+  for (let k = 0; k < passage.words.length; k++) {
+    if (!long || near.has(k) || opened.has(k)) {
+      box.append(wordView(passage, labels, doubted.get(k), k, editable.has(k)), " ");
+      continue;
+    }
+    let end = k;
+    while (end < passage.words.length && !near.has(end) && !opened.has(end)) end++;
+    const [first, last] = [k, end];
+    const open = () => {
+      for (let j = first; j < Math.min(last, first + 2 * LONG); j++) opened.add(j);
+      showCard();
+    };
+    box.append(make("button", { type: "button", class: "gap", onclick: open }, `… ${last - first} words …`), " ");
+    k = end - 1;
+  }
+  return box;
+}
+
+function wordView(passage, labels, doubt, k, editable) {
+  const given = data.labels[passage.given[k]];
+  const changed = labels[k] !== given;
+  const classes = ["token", doubt ? "doubted" : "", changed ? "changed" : "", editing === k ? "editing" : ""];
+  const children = [make("bdi", { class: "form" }, passage.words[k])];
+  if (changed) children.push(make("bdi", { class: "label was" }, shownLabel(given)));
+  children.push(make("bdi", { class: "label" }, shownLabel(labels[k])));
+  if (doubt && !changed) children.push(make("bdi", { class: "label believed" }, `${shownLabel(data.labels[doubt.believed])}?`));
+  if (!editable) return make("span", { class: classes.join(" ") }, ...children);
+  const label = `${passage.words[k]}: ${shownLabel(labels[k])}${doubt ? `, believed ${shownLabel(data.labels[doubt.believed])}` : ""}. Edit`;
+  return make("button", { type: "button", class: classes.join(" "), "data-word": k, "aria-label": label, onclick: () => editWord(k) }, ...children);
+}
+
+function fieldsView(passage) {
+  if (!passage.fields) return "";
+  const rows = passage.fields.map(([name, value]) => make("div", {}, make("dt", {}, make("bdi", {}, name)), make("dd", {}, make("bdi", {}, value))));
+  return make("dl", { class: "fields" }, ...rows);
+}
+
+/** Given, believed, how sure, why. */
+function doubtView(passage, doubt) {
+  const [given, believed] = [passage.given[doubt.word], doubt.believed].map((k) => shownLabel(data.labels[k]));
+  const sure = doubt.sure ?? [null, null];
+  const side = (title, label, p) =>
+    make("div", { class: "side" }, make("span", { class: "what" }, title), make("bdi", { class: "label" }, label), p === null ? "" : make("span", {}, percent(p)));
+  const reasons = (doubt.why ?? []).map(([name, value]) =>
+    make("tr", { class: value > 0 ? "for" : "against" }, make("td", {}, make("bdi", {}, name)), make("td", {}, (value > 0 ? "+" : "−") + Math.abs(value).toFixed(3))),
+  );
+  return make(
+    "section",
+    { class: "doubt" },
+    make("h3", {}, make("bdi", {}, passage.words[doubt.word]), make("span", { class: "margin" }, `margin ${number(doubt.margin)}`)),
+    make("div", { class: "sides" }, side("given", given, sure[0]), side("believed", believed, sure[1])),
+    reasons.length ? make("table", {}, make("caption", {}, "+ speaks for ", make("bdi", {}, believed), ", − for ", make("bdi", {}, given)), make("tbody", {}, ...reasons)) : "",
+  );
+}

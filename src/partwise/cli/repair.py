@@ -1,0 +1,141 @@
+"""``partwise repair``: labels of a file, corrected as was decided in the page of its suspects; every other byte stays."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from partwise.cli.common import in_words, print_json, show, write
+from partwise.cli.model_verbs import load
+from partwise.cli.options import JSON, QUIET, as_command, parameter
+from partwise.cli.paths import check_paths
+from partwise.files.text_edits import EditableText
+from partwise.tasks.common.command import Seconds
+from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal, parameters_of, percent
+from partwise.tasks.common.decisions import Decisions
+from partwise.tasks.common.registry import BY_VERB, RegisteredTask
+
+METRICS = ("accuracy", "f1", "precision", "recall", "uas", "las", "ndcg@10", "map")  #: those that are shown, where there are any
+HELP = """Correct labels of a file, as decided in the page that partwise suspects --html has made.
+
+    partwise repair train.txt train.txt.decisions.json -o corrected.txt
+
+Every other byte stays as it is. Decisions that do not fit the file are refused: it must be the one that the page was made of.
+With --retrain, a model is trained on the file as it was and another on the corrected one; both are scored by a held-out file.
+"""
+
+
+def command() -> Any:
+    """The verb."""
+    where = typer.Option("--output", "-o", help="Where to write the corrected file; '-': stdout.", rich_help_panel=OUTPUT)
+    held_out = typer.Option(help="Held-out file: the scores of models of the file before and after.", rich_help_panel=LEARNING)
+    like = typer.Option(help="With --retrain: with the loss, C and so on of this model.", rich_help_panel=LEARNING)
+    parameters = [
+        parameter("file", str, typer.Argument(help="The file that the page of suspects was made of.")),
+        parameter("decisions", Path, typer.Argument(help="What the page's 'download decisions' has made.")),
+        parameter("output", Path, where),
+        parameter("retrain", str | None, held_out, None),
+        parameter("like", Path | None, like, None),
+        JSON,
+        QUIET,
+    ]
+    return as_command("repair", HELP, parameters, run)
+
+
+@in_words
+def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Path | None, as_json: bool, quiet: bool) -> None:
+    """Read, check, write; and train."""
+    seconds = Seconds()
+    if as_json and str(output) == "-":
+        raise Refusal("--json prints on stdout, and so does the file: say with --output where to write it.")
+    if like is not None and retrain is None:
+        raise Refusal("--like goes with --retrain: the file to score by.")
+    inputs: dict[str, str | Path | None] = {
+        "the file to correct": file,
+        "the file of decisions": decisions,
+        "--retrain": retrain,
+        "--like": like,
+    }
+    check_paths(inputs, {"--output": output})
+    decided = Decisions.read(decisions)
+    task, options = reading_of(decided)
+    source = EditableText.read(file, decided.encoding)
+    corrected = decided.apply(source)
+    try:
+        task.command.check_repaired(source.original, corrected, options)
+    except (TypeError, AttributeError):
+        raise Refusal(f"{decided.name} is damaged or was altered: it does not say how {file} is to be read.") from None
+    seconds("repair")
+    write(output, corrected)
+    seconds("write")
+    told = f"{len(decided.changes):,} labels of {file} corrected in {len({one.line for one in decided.changes}):,} lines"
+    said: list[Any] = [f"{told}: {decided.counted()}"]
+    found: dict[str, Any] = {
+        "file": file,
+        "output": str(output),
+        "task": task.verb,
+        **decided.choices,
+        "changes": len(decided.changes),
+    }
+    if retrain is not None:
+        scores = before_and_after(task, (source.original, corrected), retrain, options, like, seconds)
+        found |= scores
+        said += table(scores["before"], scores["after"], retrain)
+    if not quiet:
+        show(said, sys.stderr if as_json or str(output) == "-" else sys.stdout)
+    if as_json:
+        print_json({**found, "seconds": seconds.total()})
+
+
+def reading_of(decided: Decisions) -> tuple[RegisteredTask, Any]:
+    """The task whose file it is, and how to read it."""
+    task = BY_VERB.get(decided.task)
+    if task is None or not task.command.reading:
+        raise Refusal(f"{decided.name}: there is no task {decided.task!r} whose files can be corrected.")
+    strange = sorted(set(decided.reading) - set(task.command.reading))
+    if strange:
+        raise Refusal(f"{decided.name} is damaged or was altered: files of this task are not read with {strange[0]!r}.")
+    return task, task.command.options(**decided.reading)
+
+
+def before_and_after(
+    task: RegisteredTask, files: tuple[bytes, bytes], held_out: str, options: Any, like: Path | None, seconds: Seconds
+) -> dict[str, Any]:
+    """Scores of a model of the file as it was, and of one of the corrected file."""
+    parameters = {} if like is None else parameters_like(task, like)
+    made = {**parameters, **parameters_of(options, task.core)}
+    names = {field.name for field in dataclasses.fields(task.command.evaluate_options)}
+    reading = {name: value for name, value in vars(options).items() if name in names and name in task.command.reading}
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for when, content in zip(("before", "after"), files, strict=True):
+            path = Path(folder) / when
+            path.write_bytes(content)
+            training = task.command.start(str(path), None, options, lambda **more: task.core(**{**more, **made}))
+            training.fit(checkpoint=None)
+            seconds("train")
+            told = task.command.evaluate(training.estimator, held_out, task.command.evaluate_options(**reading), seconds)
+            found[when] = {name: told.found[name] for name in METRICS if told.found.get(name) is not None}
+            seconds("score")
+    return found
+
+
+def parameters_like(task: RegisteredTask, path: Path) -> dict[str, Any]:
+    """Those of a model of the same task."""
+    model, own = load(path)
+    if own is not task:
+        raise Refusal(f"--like {path}: it {own.does}, and the file is for a model that {task.does}.")
+    return {name: value for name, value in model.parameters().items() if value is not None}
+
+
+def table(before: dict[str, float], after: dict[str, float], held_out: str) -> list[str]:
+    """The scores, for people."""
+    lines = [f"{held_out + ':':24}{'before':>10}{'after':>10}{'difference':>12}"]
+    for name, value in before.items():
+        lines.append(f"{name:24}{percent(value):>10}{percent(after[name]):>10}{100 * (after[name] - value):>+12.2f}")
+    return lines
