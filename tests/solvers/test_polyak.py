@@ -63,7 +63,7 @@ def test_a_step_is_as_polyak_says(given):
     known = optimum(problem, "hinge")[0]
     solver, task = Polyak(known if given else None), make_task(problem, "hinge", C)
     state, w = solver.init(task), np.zeros(12)
-    best, dual, tangents, begun = math.inf, -math.inf, [], math.inf
+    best, dual, tangents, begun = math.inf, 0.0, [], math.inf
     for step in range(25):
         value = objective(problem, loss, weight, w)
         g = value.gradient

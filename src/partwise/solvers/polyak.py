@@ -18,7 +18,8 @@ above all its tangents ``a_k . u + b_k``, and above their average A . u + B with
 
 which follows from ``||w_k+1 - u||^2 = ||w_k - u||^2 - 2 eta_k g_k . (w_k - u) + eta_k^2 ||g_k||^2`` and the choice of eta_k. So
 while P_b stays, S grows and D rises, beyond l in the end: the gap P_b - D goes to zero, whichever side of P* the level is on.
-The average begins anew when the gap has halved, and forgets tangents from far away. The bound of `objective` counts as well.
+The average begins anew when the gap has halved, and forgets tangents from far away. The bound of `objective` counts as well, and
+zero, without which first steps would be as long as gradients are steep.
 
 (On classes and chains that gets as near to the optimum in a hundred passes as the optimum itself for a level; the path-based rule
 of Nedic and Bertsekas (2001), which has no bound to go by, is far behind.)
@@ -141,7 +142,7 @@ class Polyak(Solver):
         if primal < state.primal:
             state.best, state.primal, state.residual = w, primal, residual
         if convex:
-            state.dual = max(state.dual, primal - residual)
+            state.dual = max(state.dual, primal - residual, 0.0)  # no objective is below zero
         eta = 0.0
         if residual > 0.0:
             eta = min(max(primal - self.level(state, convex), 0.0) / (2.0 * residual), LONGEST)
