@@ -13,8 +13,9 @@ import pytest
 
 from partwise import kernels
 from partwise.solvers import make_task, solve
-from partwise.solvers.active import dual_value, reserve
+from partwise.solvers.active import reserve
 from partwise.solvers.bmrm import BMRM, BMRMLS
+from partwise.solvers.dual_state import dual_value
 from partwise.solvers.nrbm import NRBM
 from partwise.solvers.nslack import NSlack, violation_pass
 from partwise.solvers.ocas import OCAS

@@ -173,7 +173,7 @@ def make_task(
     if not np.isfinite(weight).all() or (weight < 0).any():
         raise ValueError("sample_weight must be finite and non-negative.")
     kind, ratio = np.dtype(dtype).type, check_ratio(l1_ratio)
-    each = check_penalty_weight(penalty_weight, kernels.n_weights(problem))
+    each = None if penalty_weight is None else check_penalty_weight(penalty_weight, kernels.n_weights(problem))
     return Task(problem, get_loss(loss), C * weight, int(seed), bool(shuffle), kind, n_jobs, l1_ratio=ratio, penalty_weight=each)
 
 

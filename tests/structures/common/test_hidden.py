@@ -272,8 +272,8 @@ def test_every_loss_goes_with_hidden_states_or_is_refused_in_words(loss):
     ]
     with interpret():
         for make, data in models:
-            if loss == "summed" or isinstance(loss, RescaledRamp):
-                for model in (make(), make(solver="sdcd" if loss == "summed" else "sdm")):
+            if loss in ("summed", "squared_summed") or isinstance(loss, RescaledRamp):
+                for model in (make(), make(solver="sdm" if isinstance(loss, RescaledRamp) else "sdcd")):
                     message = "needs one true output per example.*hidden=2.*go with hidden states: .*'hinge', 'crf'.*set hidden=1"
                     with pytest.raises(ValueError, match=message):
                         model.fit(*data)
