@@ -69,13 +69,13 @@ class DependencyParser(Structured):
     order : {1, 2}, default=1
         2: score consecutive siblings and grandparents too. Some two points of UAS better on English, several times slower. The
         best tree is then sought by AD3, over the arcs that a model of first order finds worth it, and `proven_` tells how often
-        it is known to be the best; probabilities are those of loopy belief propagation. Trees must be known as a whole.
+        it is known to be the best; probabilities are those of belief propagation (`sums`). Trees must be known as a whole.
     candidates : int, default=10
         Heads that are looked at for each word, at most, if `order` is 2.
-    sums : {"bethe", "trw"}, default="bethe"
-        How ``"crf"`` and other losses that sum over trees do so if `order` is 2: by belief propagation, close but on either side
-        of the truth, or by tree-reweighted belief propagation, never too low, so that the objective is a bound of the true one;
-        that takes some ten times as long.
+    sums : {"trw", "bethe"}, default="trw"
+        How ``"crf"`` and other losses that sum over trees do so if `order` is 2: by tree-reweighted belief propagation, never too
+        low, so that the objective is a bound of the true one, or by belief propagation, some ten times faster, but on either side
+        of the truth: what it gets wrong is learnt, and parsers are the worse for it.
     %(learning)s
 
     Attributes
@@ -107,7 +107,7 @@ class DependencyParser(Structured):
     relations: bool = True
     order: int = 1
     candidates: int = 10
-    sums: str = "bethe"
+    sums: str = "trw"
     dtype: Any = "float32"
 
     classes_: np.ndarray = field(init=False)
