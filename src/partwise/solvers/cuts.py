@@ -34,7 +34,6 @@ FIRST_ROOM = 8  # cuts to have room for at first
 ROUNDING = 1e-9  # how far from a whole multiple sums of many C may end up
 LARGEST = 2.0**24  # whole numbers up to here are exact in float32
 PLACE, VALUE, ENTRIES, SMALL = range(4)  # columns of Cuts.where
-HEAPS = ("places", "small", "large")
 
 
 @compiled_loop

@@ -115,7 +115,8 @@ def run(
                 last = solver.value_at(task, state, w)
     unseen, skipped = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan, 0
     if evaluate != "never" and status != "interrupted" and not kernels.is_exact(task.problem):
-        skipped = count_skipped(task.problem, task.loss, w, task.n_jobs)
+        with contextlib.suppress(KeyboardInterrupt):
+            skipped = count_skipped(task.problem, task.loss, w, task.n_jobs)
         status, message = of_approximate(status, message, skipped, task.n)
     return SolveResult(
         w=w,
@@ -145,11 +146,9 @@ def of_approximate(status: str, message: str, skipped: int, n: int) -> tuple[str
     if not skipped:
         return status, f"{message} (approximate oracle: as far as it sees)" if status == "converged" else message
     said = f"approximate oracle: the loss of {skipped} of {n} examples comes out below zero; they were skipped"
-    return (
-        ("approximate", f"{said}, so that nothing is known of the optimum")
-        if status == "converged"
-        else (status, f"{message}; {said}")
-    )
+    if status == "converged":
+        return "approximate", f"{said}, so that nothing is known of the optimum"
+    return status, f"{message}; {said}"
 
 
 def _has_moved(history: list[Record], best: Best) -> bool:

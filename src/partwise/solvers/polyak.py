@@ -47,8 +47,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from partwise import kernels
-from partwise.objective import Value, is_convex, loss_gradient
+from partwise.objective import Value, is_convex
 from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.bundle import look_at
 
 LEVEL = 0.5  # of the way from the best value down to the bound
 FRESH = 0.5  # share of the gap at which the average of tangents begins anew
@@ -130,13 +131,9 @@ class Polyak(Solver):
         return fresh
 
     def epoch(self, task: Task, state: PolyakState) -> Progress:
-        w, losses, convex = state.w, np.zeros(task.n), is_convex(task.problem, task.loss)
-        a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, state.pool)
-        exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
-        if not math.isfinite(risk):
-            worst = int(np.argmin(np.isfinite(losses)))
-            raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
-        primal, offset, g = 0.5 * float(exact @ exact) + risk, risk - float(a @ exact), a + exact
+        w, convex, point = state.w, is_convex(task.problem, task.loss), look_at(task, state.pool, state.w)
+        exact, risk, a, primal, offset = point.w, point.risk, point.a, point.objective, point.offset
+        g = a + exact
         residual = 0.5 * float(g @ g)
         state.epochs, state.oracle_calls = state.epochs + 1, state.oracle_calls + task.n
         if primal < state.primal:

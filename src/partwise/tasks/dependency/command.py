@@ -40,7 +40,7 @@ class Options(common.Options):
     )
     candidates: int | None = option(FEATURES, "With --order 2: heads that are looked at for each word, at most.", min=1)
     sums: str | None = option(
-        LEARNING, "With --order 2 and --loss crf: trw, a bound, or bethe, some ten times faster and not as good. (default: trw)"
+        LEARNING, "With --order 2 and --loss crf: trw, a bound, or bethe, three times as fast and not as good. (default: trw)"
     )
     projective: bool | None = option(LABELS, "Trees without crossing arcs.")
     single_root: bool | None = option(LABELS, "One word alone hangs from the root. (default: if it is so in all training trees)")

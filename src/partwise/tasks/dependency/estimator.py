@@ -74,8 +74,8 @@ class DependencyParser(Structured):
         Heads that are looked at for each word, at most, if `order` is 2.
     sums : {"trw", "bethe"}, default="trw"
         How ``"crf"`` and other losses that sum over trees do so if `order` is 2: by tree-reweighted belief propagation, never too
-        low, so that the objective is a bound of the true one, or by belief propagation, some ten times faster, but on either side
-        of the truth: what it gets wrong is learnt, and parsers are the worse for it.
+        low, so that the objective is a bound of the true one, or by belief propagation, which learns three to four times as fast,
+        but is on either side of the truth: what it gets wrong is learnt, and parsers are the worse for it.
     %(learning)s
 
     Attributes

@@ -34,7 +34,7 @@ class Options(common.Options):
         LEARNING, "Share of the old message that belief propagation keeps. (default: 0)", min=0.0, max=0.999
     )
     sums: str | None = option(
-        LEARNING, "Where there are cycles: bethe, or trw, never too low and some ten times slower. (default: bethe)"
+        LEARNING, "Where there are cycles: bethe, or trw, never too low and several times slower. (default: bethe)"
     )
     class_weight: bool | None = option(
         LABELS,
