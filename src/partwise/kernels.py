@@ -178,6 +178,15 @@ def max_marginals(problem, i, theta, nodes):
 
 
 @kernel
+def agreement(problem, i, parts, given):
+    """given[t] = the probability that position t of the truth is right, under the part marginals `parts` (see `expected`).
+
+    Of several acceptable values at a position it is that of all of them together; 1 where nothing is known. With the indicator
+    of an output for `parts` it says where that output agrees with the truth: 1 or 0. O(parts that the truth has).
+    """
+
+
+@kernel
 def outputs(problem, i):
     """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""
 

@@ -1,4 +1,4 @@
-"""Passes over all examples that callers need beside those of `partwise.objective`: marginals, k best outputs, scores.
+"""Passes over all examples that callers need beside those of `partwise.objective`: marginals, k best outputs, scores, evidence.
 
 Written over the kernels, for any structure whose first parts are its *nodes*, ``length * width`` of them: one part per position
 and label.
@@ -6,7 +6,7 @@ and label.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -49,6 +49,57 @@ def value_pass(problem, first, last, w, theta, values):
         values[i] = kernels.value_of(problem, i, scores, kernels.target(problem, i))
 
 
+class Evidence(NamedTuple):
+    """What weights make of the truth of all examples, position by position of their outputs, end to end."""
+
+    starts: np.ndarray  #: (N + 1,) where the positions of the examples begin
+    given: np.ndarray  #: (positions,) probability of what is given there; 1 where nothing is
+    believed: np.ndarray  #: (positions,) int32 the outputs of highest score
+    disputed: np.ndarray  #: (positions,) bool: the output of highest score has something else than what is given
+
+    def take(self, which: np.ndarray) -> Evidence:
+        """That about the examples numbered `which`."""
+        lengths = np.diff(self.starts)[which]
+        starts = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.repeat(self.starts[which] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Evidence(starts, self.given[at], self.believed[at], self.disputed[at])
+
+
+def no_evidence(problem: Any) -> Evidence:
+    """Room for the evidence about a problem."""
+    starts, _ = kernels.sizes(problem)
+    n = int(starts[-1])
+    return Evidence(starts, np.ones(n), np.zeros(n, np.int32), np.zeros(n, np.bool_))
+
+
+def gather(whole: Evidence, which: np.ndarray, found: Evidence) -> None:
+    """Put what was found about the examples numbered `which` into the evidence about all, in place."""
+    lengths = np.diff(whole.starts)[which]
+    at = np.repeat(whole.starts[which] - found.starts[:-1], lengths) + np.arange(found.starts[-1])
+    whole.given[at], whole.believed[at], whole.disputed[at] = found.given, found.believed, found.disputed
+
+
+@compiled_loop
+def evidence_pass(problem, first, last, w, beta, theta, parts, starts, given, believed, disputed):
+    """Fill in what `Evidence` holds for first <= i < last."""
+    for i in range(first, last):
+        n = kernels.n_parts(problem, i)
+        scores, marginals = theta[:n], parts[:n]
+        here = given[starts[i] : starts[i + 1]]
+        answer = believed[starts[i] : starts[i + 1]]
+        kernels.score(problem, i, w, scores)
+        kernels.best(problem, i, scores, answer)
+        marginals[:] = 0.0
+        kernels.indicate(problem, i, answer, 1.0, marginals)
+        kernels.agreement(problem, i, marginals, here)
+        for t in range(len(here)):
+            disputed[starts[i] + t] = here[t] < 0.5
+        if beta != 1.0:
+            scores *= beta
+        kernels.expected(problem, i, scores, marginals)
+        kernels.agreement(problem, i, marginals, here)
+
+
 @compiled_loop
 def score_pass(problem, i, w, theta):
     """Part scores of one example."""
@@ -66,6 +117,20 @@ def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = Non
 
     in_threads(run, chunks(problem), n_jobs)
     return out, log_z
+
+
+def evidence(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> Evidence:
+    """What weights make of the truth, under p(y) ~ exp(beta s(y)). One pass: the best output, and sums over all, in threads."""
+    kernels.check_weights(problem, w)
+    _, parts = kernels.sizes(problem)
+    found = no_evidence(problem)
+
+    def run(chunk):
+        room = np.zeros(parts), np.zeros(parts)
+        evidence_pass(problem, *chunk, w, beta, *room, found.starts, found.given, found.believed, found.disputed)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return found
 
 
 def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

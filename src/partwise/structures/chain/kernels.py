@@ -169,6 +169,20 @@ def cost(problem, i, y):
     return total
 
 
+@kernels.agreement.implements(ChainProblem)
+def agreement(problem, i, parts, given):
+    L, first = problem.n_labels, problem.starts[i]
+    for t in range(problem.starts[i + 1] - first):
+        truth = problem.gold[first + t]
+        if truth < L:
+            given[t] = parts[t * L + truth]
+            continue
+        given[t] = 0.0
+        for c in range(L):
+            if problem.known[truth - L, c]:
+                given[t] += parts[t * L + c]
+
+
 @kernels.is_labelled.implements(PartialChainProblem)
 def is_labelled(problem, i):
     for k in range(problem.starts[i], problem.starts[i + 1]):

@@ -217,6 +217,21 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
+@kernels.agreement.implements(TreeProblem)
+def agreement(problem, i, parts, given):
+    L, n, first = problem.n_labels, length(problem, i), problem.starts[i]
+    for m in range(n):
+        known = problem.gold[first + m]
+        if known >= 0:
+            given[m] = parts[m * (n + 1) * L + known]
+        elif known == UNKNOWN:
+            given[m] = 1.0
+        else:
+            given[m] = 0.0
+            for label in range(L):
+                given[m] += parts[(m * (n + 1) - 2 - known) * L + label]
+
+
 @kernels.is_labelled.implements(PartialTreeProblem)
 def is_labelled(problem, i):
     for k in range(problem.starts[i], problem.starts[i + 1]):

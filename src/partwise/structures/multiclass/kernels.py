@@ -162,6 +162,18 @@ def truth(problem, i, y):
     y[0] = problem.gold[i]
 
 
+@kernels.agreement.implements(MulticlassProblem)
+def agreement(problem, i, parts, given):
+    truth = problem.gold[i]
+    if truth < problem.n_classes:
+        given[0] = parts[truth]
+        return
+    given[0] = 0.0
+    for k in range(problem.n_classes):
+        if problem.known[truth - problem.n_classes, k]:
+            given[0] += parts[k]
+
+
 @kernels.is_labelled.implements(PartialMulticlassProblem)
 def is_labelled(problem, i):
     return problem.gold[i] < problem.n_classes
