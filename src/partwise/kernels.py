@@ -296,6 +296,14 @@ def with_targets(problem, targets):
 
 
 @kernel
+def forget(problem, which, targets):
+    """The same problem where nothing is known of the positions `which`, (positions,) bool, end to end: no answer costs there.
+
+    The acceptable outputs that it holds for its targets have those of `targets` there. Called from Python only.
+    """
+
+
+@kernel
 def take(problem, which):
     """The examples numbered `which`, as a problem of their own. Called from Python only."""
 
@@ -389,6 +397,11 @@ def require(problem: Any, kernels: Iterable[Any], who: str) -> None:
         if k.find(type(problem)) is None:
             error = MissingKernel(k, type(problem))
             raise TypeError(f"{who} needs the kernel {k.__name__!r}. {error}")
+
+
+def implements(problem: Any, *kernels: Any) -> bool:
+    """Whether the structure of `problem` has all of `kernels`."""
+    return all(generic.kernel.find(type(problem)) is not None for generic in kernels)
 
 
 @compiled_loop

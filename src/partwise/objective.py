@@ -292,3 +292,23 @@ def mean_cost(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> float:
     costs = np.zeros(len(starts) - 1)
     cost_pass(problem, starts, out, costs)
     return float(costs.mean()) if len(costs) else 0.0
+
+
+def likeliest_beta(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> float:
+    """The inverse temperature of highest likelihood: minimises the convex beta -> sum_i log sum_y exp beta (s(y) - s(y_i)).
+
+    About twenty passes over the examples.
+    """
+    import scipy.optimize
+
+    def negative_log_likelihood(log_beta: float) -> float:
+        beta = math.exp(log_beta)
+        return beta * float(losses_at(problem, Family(beta, 0.0), w, n_jobs).sum())
+
+    # the right temperature depends on the scale of the scores: look around the one where typical scores are of order one
+    scale = float(np.abs(losses_at(problem, Family(math.inf, 1.0), w, n_jobs)).mean())
+    centre = -math.log(scale) if scale > 0 else 0.0
+    found = scipy.optimize.minimize_scalar(
+        negative_log_likelihood, bounds=(centre - 12.0, centre + 12.0), method="bounded", options={"xatol": 1e-4}
+    )
+    return math.exp(float(found.x))

@@ -30,6 +30,7 @@ from partwise.solvers.nrbm import NRBM
 from partwise.solvers.nslack import NSlack
 from partwise.solvers.ocas import OCAS
 from partwise.solvers.oneslack import OneSlack
+from partwise.solvers.out_of_fold import OutOfFold
 from partwise.solvers.owlqn import OWLQN
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.perceptron import Perceptron
@@ -43,6 +44,7 @@ from partwise.solvers.sgd import SGD
 __all__ = [
     "CCCP",
     "SOLVERS",
+    "OutOfFold",
     "Progress",
     "Record",
     "SolveResult",
@@ -84,7 +86,9 @@ SOLVERS: dict[str, type[Solver]] = {
     )
 }
 
-SPELLING = Spelling("solver", ChainMap({"cccp": CCCP}, SOLVERS), example="pegasos(project=False)", others=("auto",))
+SPELLING = Spelling(
+    "solver", ChainMap({"cccp": CCCP, "out_of_fold": OutOfFold}, SOLVERS), example="pegasos(project=False)", others=("auto",)
+)
 
 LARGE = 5_000_000  # parts of all examples together: above that, "auto" takes a few good epochs rather than the optimum
 
@@ -266,7 +270,7 @@ def solve(
 
 def with_average(solver: Solver, average: bool | None) -> Solver:
     """The same solver with `average` set, if it (or the one inside) has that parameter and a choice was made."""
-    if isinstance(solver, CCCP):
+    if isinstance(solver, CCCP | OutOfFold):
         return dataclasses.replace(solver, solver=with_average(solver.solver, average))
     if average is None or "average" not in {f.name for f in dataclasses.fields(solver)}:
         return solver

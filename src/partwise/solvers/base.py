@@ -79,12 +79,15 @@ class Progress(NamedTuple):
         P(w) as far as the epoch itself can tell; the loss stands in for it where it cannot.
     stuck : bool
         Whether further epochs would change nothing, as far as the solver can tell: `Solver.why_stuck` says why.
+    settled : bool
+        Whether the weights are those of the problem yet; while they are only on the way there, no held-out data judge them.
     """
 
     loss: float
     estimate: float = math.nan
     primal: float = 0.0
     stuck: bool = False
+    settled: bool = True
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,10 @@ class Solver:
 
     def check_size(self, problem: Any) -> None:
         """Raise a ValueError if `problem` is larger than what this solver is made for."""
+
+    def within(self, max_epochs: int) -> Solver:
+        """The same for a run of so many epochs, where it divides them among several problems."""
+        return self
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         """A fresh state, at the weights `start` or at zero."""

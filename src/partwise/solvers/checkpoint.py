@@ -16,7 +16,7 @@ import numpy as np
 
 from partwise.engine.accumulator import Accumulator
 from partwise.losses.in_loops import Workspace
-from partwise.solvers.base import Solver, Task
+from partwise.solvers.base import Solver, State, Task
 from partwise.solvers.checks import size_of
 from partwise.solvers.loop import unfinished
 from partwise.solvers.result import Best, Record, SolveResult
@@ -29,6 +29,11 @@ def is_scratch(value: Any) -> bool:
     return isinstance(value, Workspace | Accumulator) or (
         isinstance(value, list) and any(isinstance(v, np.ndarray | Workspace) for v in value)
     )
+
+
+def is_states(value: Any) -> bool:
+    """Whether it is a list of states, of solvers that run side by side."""
+    return isinstance(value, list) and bool(value) and all(isinstance(v, State) for v in value)
 
 
 class Checkpoint:
@@ -126,6 +131,9 @@ def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]
             tensors[name] = value
         elif isinstance(value, bool | int | float | np.generic):
             numbers[name] = _text(value)
+        elif is_states(value):
+            for k, item in enumerate(value):
+                put(f"{name}.{k}", item)
         elif isinstance(value, list):
             tensors[name] = np.array(value, np.int64)
         elif members := members_of(value):
@@ -155,6 +163,9 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     def take(name: str, like: Any) -> Any:
         if is_scratch(like):
             return like
+        if is_states(like):  # all of them, or none: a later stage needs them no more
+            there = any(key.startswith(f"{name}.") for key in (*tensors, *numbers))
+            return [take(f"{name}.{k}", item) for k, item in enumerate(like)] if there else []
         if name in tensors:
             return tensors[name].tolist() if isinstance(like, list) else np.array(tensors[name])
         if name in numbers:

@@ -37,7 +37,7 @@ SOLVERS: Mapping[str, str] = MappingProxyType(
         MARGIN: "pegasos",
         SQUARED: "pegasos",
         LOG: "dca",
-        RAMP: "pegasos",
+        RAMP: "out_of_fold",
         SOFT_RAMP: "pegasos",
         RESCALED: "pegasos",
         RESCALED_RAMP: "pegasos",
@@ -58,7 +58,7 @@ SPARSE_C = 1.0  # with an L1 penalty: where C is small, all weights are zero
 
 #: of solvers that are good long before the optimum; others go on until they are near enough to it
 EPOCHS: Mapping[str, int] = MappingProxyType(
-    {"dca": 10, "mira": 10, "kbest_mira": 10, "perceptron": 10, "pegasos": 10, "sgd": 10}
+    {"dca": 10, "mira": 10, "kbest_mira": 10, "perceptron": 10, "pegasos": 10, "sgd": 10, "out_of_fold": 10}
 )
 
 #: an average of steps needs some: where examples are few, these solvers get more epochs, though not more than so many
@@ -66,6 +66,8 @@ STEPS, MOST_EPOCHS = 1000, 40
 
 #: times as many where targets are chosen anew, round by round, and each round begins a new average
 ROUNDS: Mapping[str, int] = MappingProxyType({RAMP: 2, RESCALED_RAMP: 2})
+
+JUDGED = 3  # times as many where judges choose targets: two rounds of these, and the last problem
 
 #: solvers whose C bounds a *step*, not what an example adds in all: that may be C in each of E epochs, so a step gets C / E
 BY_STEP = ("dca", "mira", "kbest_mira")
@@ -123,6 +125,7 @@ def choose(
     spread: float | None = None,
     examples: int | None = None,
     streamed: bool = False,
+    can_judge: bool = True,
 ) -> Choice:
     """Fill in what the user left open.
 
@@ -144,6 +147,8 @@ def choose(
         How many there are to learn from, if that is known.
     streamed : bool
         Whether examples come from a stream, which solvers that count them cannot follow.
+    can_judge : bool
+        Whether the structure has what judges of what is given need (`OutOfFold`).
 
     Examples
     --------
@@ -158,11 +163,12 @@ def choose(
     name = str(getattr(solver, "name", solver))
     if name == "auto":
         name = _solver(kind, get_loss(loss), l1_ratio, task, streamed)
+        name = "pegasos" if name == "out_of_fold" and not can_judge else name
     if epochs is None:
         epochs = task.epochs.get(name, EPOCHS.get(name))
         if epochs is not None and name in EPOCHS and examples:
             epochs = max(epochs, min(math.ceil(STEPS / examples), MOST_EPOCHS))
-        epochs = None if epochs is None else epochs * ROUNDS.get(kind, 1)
+        epochs = None if epochs is None else epochs * (JUDGED if name == "out_of_fold" else ROUNDS.get(kind, 1))
     if C is None:
         C = SPARSE_C if l1_ratio > 0.0 else task.C.get(kind, WEIGHTS[kind])
         if spread is not None and 0.0 < spread < math.inf and l1_ratio == 0.0:
@@ -177,4 +183,6 @@ def _solver(kind: str, loss: Loss, l1_ratio: float, task: Defaults, streamed: bo
     if l1_ratio > 0.0:
         return "owlqn" if loss.has_gradient else "admm"
     chosen = task.solver.get(kind, SOLVERS[kind])
-    return "dca" if streamed and chosen == "pegasos" and kind != SOFT_RAMP else chosen  # soft ramps have no solver for streams
+    return (
+        "dca" if streamed and chosen in ("pegasos", "out_of_fold") and kind != SOFT_RAMP else chosen
+    )  # soft ramps have no solver for streams

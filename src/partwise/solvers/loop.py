@@ -39,7 +39,7 @@ def run(
     check(solver, task.problem, task.loss, task.l1_ratio, task.penalty_weight is not None)
     check_sizes(task, validation, start, resume)
     check_completions(task)
-    max_epochs = solver.default_epochs if max_epochs is None else max_epochs
+    solver, max_epochs = (solver, solver.default_epochs) if max_epochs is None else (solver.within(max_epochs), max_epochs)
     state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
     history = [] if resume is None else list(resume.history)
     before = history[-1].seconds if history else 0.0
@@ -57,7 +57,7 @@ def run(
             if evaluate == "epoch" or solver.free_bounds or near:
                 last, evaluated_at = solver.bounds(task, state), state.epochs
                 record = dataclasses.replace(record, primal=last.primal, dual=last.dual)
-            if validation is not None:
+            if validation is not None and progress.settled:
                 weights = solver.weights(state)
                 held_out = validation(weights) if callable(validation) else mean_cost(validation, weights, task.n_jobs)
                 record = dataclasses.replace(record, validation=held_out)
@@ -156,7 +156,7 @@ def _has_moved(history: list[Record], best: Best) -> bool:
 
     F1 stays at zero while a batch solver warms up; patience is for models that have begun to answer.
     """
-    return best.cost <= 0.0 or any(record.validation != history[0].validation for record in history)
+    return best.cost <= 0.0 or len({record.validation for record in history if record.validation == record.validation}) > 1
 
 
 def unfinished(

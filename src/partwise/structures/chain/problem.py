@@ -149,6 +149,18 @@ def take(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
     )
 
 
+@kernels.forget.implements(ChainProblem)
+def forget(problem: ChainProblem, which: np.ndarray, targets: np.ndarray) -> ChainProblem:
+    """The same sequences with unknown labels for the tokens `which`."""
+    known = np.vstack([problem.known.reshape(-1, problem.n_labels), np.ones((1, problem.n_labels), np.bool_)])
+    return PartialChainProblem(*problem)._replace(
+        gold=np.where(which, problem.n_labels + len(known) - 1, problem.gold).astype(np.int32),
+        targets=np.where(which, targets, problem.targets).astype(np.int32),
+        costs=np.vstack([problem.costs, np.zeros((1, problem.n_labels))]),
+        known=known,
+    )
+
+
 def chain_blocks(n_features: int, n_labels: int, order: int) -> dict[str, tuple[int, int]]:
     """First row and number of rows (of n_labels weights each) of every block of the weight vector."""
     blocks = {"features": (0, n_features)}

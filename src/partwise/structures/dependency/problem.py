@@ -161,6 +161,16 @@ def any_completion(problem: TreeProblem) -> np.ndarray:
     return targets
 
 
+@kernels.forget.implements(TreeProblem)
+def forget(problem: TreeProblem, which: np.ndarray, targets: np.ndarray) -> TreeProblem:
+    """The same sentences with unknown heads for the words `which`. `targets` are trees, and taken whole where any is unknown."""
+    anywhere = np.repeat(np.add.reduceat(np.append(which, False), problem.starts[:-1]) > 0, np.diff(problem.starts))
+    return PartialTreeProblem(*problem)._replace(
+        gold=np.where(which, UNKNOWN, problem.gold).astype(np.int32),
+        targets=np.where(anywhere, targets, problem.targets).astype(np.int32),
+    )
+
+
 @kernels.take.implements(TreeProblem)
 def take(problem: TreeProblem, which: np.ndarray) -> TreeProblem:
     """The sentences numbered `which`, as a problem of their own."""

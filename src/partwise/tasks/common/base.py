@@ -6,7 +6,6 @@ nothing numerical happens here. Nothing imports scikit-learn, either: see `partw
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -14,8 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise import passes
-from partwise.losses.records import Family
-from partwise.objective import losses_at
+from partwise.objective import likeliest_beta
 from partwise.tasks.common.solving import Solving
 
 
@@ -86,20 +84,8 @@ class Structured(Solving):
         )
 
     def _calibrate(self, problem: Any) -> None:
-        """The temperature of highest likelihood: minimise the convex beta -> sum_i log sum_y exp beta (s(y) - s(y_i))."""
-        import scipy.optimize
-
-        def negative_log_likelihood(log_beta: float) -> float:
-            beta = math.exp(log_beta)
-            return beta * float(losses_at(problem, Family(beta, 0.0), self.weights_, self.n_jobs).sum())
-
-        # the right temperature depends on the scale of the scores: look around the one where typical scores are of order one
-        scale = float(np.abs(losses_at(problem, Family(math.inf, 1.0), self.weights_, self.n_jobs)).mean())
-        centre = -math.log(scale) if scale > 0 else 0.0
-        found = scipy.optimize.minimize_scalar(
-            negative_log_likelihood, bounds=(centre - 12.0, centre + 12.0), method="bounded", options={"xatol": 1e-4}
-        )
-        self.temperature_ = math.exp(-float(found.x))
+        """Take the temperature of highest likelihood."""
+        self.temperature_ = 1.0 / likeliest_beta(problem, self.weights_, self.n_jobs)
 
     # -- the model file -----------------------------------------------------------------------------------------------
 

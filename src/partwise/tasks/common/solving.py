@@ -12,7 +12,18 @@ import numpy as np
 
 from partwise import kernels
 from partwise.losses.records import Loss
-from partwise.solvers import SOLVERS, SPELLING, Solver, SolveResult, can_minimise, check, get_solver, make_task, with_average
+from partwise.solvers import (
+    SOLVERS,
+    SPELLING,
+    OutOfFold,
+    Solver,
+    SolveResult,
+    can_minimise,
+    check,
+    get_solver,
+    make_task,
+    with_average,
+)
 from partwise.solvers.base import Task
 from partwise.solvers.checkpoint import Checkpoint
 from partwise.solvers.checks import size_of
@@ -61,6 +72,7 @@ class Solving(Parameters):
             spread=self._spread(problem, weight),
             examples=kernels.n_examples(problem),
             streamed=streamed,
+            can_judge=kernels.is_exact(problem) and kernels.implements(problem, *OutOfFold.needs),
         )
         return choice, get_solver(choice.solver if is_open else given, problem, loss, self.l1_ratio)
 

@@ -1,0 +1,221 @@
+"""Out-of-fold refusal: what is given is not believed where models that have not seen it, and the likeliest noise, say otherwise.
+
+Ramp losses give up examples that are too far from what the model thinks. CCCP lets the model judge its own training data, and it
+begins with the hinge, which has learnt the wrong labels as well as the right ones: with many features they stay believed. Here
+the targets are chosen by *judges* instead:
+
+    deal the examples out into K parts
+    repeat                                                                                    a round, `repeats` of them
+        w_k <- argmin_w 1/2 ||w||^2 + sum_{i not in part k} C_i L_i(w; t_i)                   for all k, by the solver inside
+        fit the noise by the likelihood of what is given in part k under w_k, all k together  (`partwise.solvers.noise`)
+        t_i <- argmax_y beta s_k(y) - tau l_i(y)                                              w_k not having seen example i
+        refused: positions of t_i that are not what is given, and are more probably wrong than right
+    w <- argmin_w 1/2 ||w||^2 + sum_i C_i L_i(w; t_i) over what is not refused
+
+The target is that of a ramp loss, with b = tau / beta: but how much a label has to cost to be believed (b) is not decreed, it
+follows from how noisy the data are, part by part. A position that is refused becomes *unknown* (`kernels.forget`): no answer
+costs anything there, and margins are measured against the target. Where more than half of an example is refused, or structures do
+not know unknown positions, the example is left out: C_i = 0, as Mancev's set A has no pull on the weights. If nothing is refused,
+rounds end, and the last line is the convex problem of the hinge: clean data are learnt from as ever.
+
+An epoch is one of the solver inside, for all judges at once (in threads) or for the last problem. Cost of a round: K - 1 epochs'
+work for each epoch, and the noise's. Memory: K times that of the solver inside.
+
+References
+----------
+D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+C. Northcutt, L. Jiang, I. Chuang (2021). Confident learning: estimating uncertainty in dataset labels. JAIR 70.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.engine.threads import in_threads
+from partwise.losses.records import Loss
+from partwise.objective import Value, likeliest_beta
+from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
+from partwise.solvers.pegasos import Pegasos
+from partwise.solvers.result import Round
+
+MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
+FEW = 300  # examples that a first guess of a judge's temperature takes
+
+
+@dataclass
+class OutOfFoldState(State):
+    """States of the solver inside, what is refused, and how far the run is."""
+
+    judges: list[Any] = field(default_factory=list)
+    inside: Any = None  #: of the last problem, once judging is over
+    stage: int = 0  #: rounds that are over
+    begun: int = 0  #: epochs before this stage
+    is_judged: bool = False
+    refused: np.ndarray | None = None  #: (positions,) bool
+    targets: np.ndarray | None = None  #: (positions,) int32
+    left_out: np.ndarray | None = None  #: (N,) bool
+    record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
+
+
+@dataclass(frozen=True)
+class OutOfFold(Solver):
+    """Out-of-fold refusal around a convex solver (see the module).
+
+    Parameters
+    ----------
+    solver : Solver
+        Of the convex problems.
+    folds : int
+        Parts that the examples are dealt out into. With fewer examples than twice as many, nothing is judged.
+    repeats : int
+        Rounds of judging, at most: judges of the second round have not learnt what the first refused.
+    epochs : int
+        Of each round, and of the last problem. A run of another number of epochs divides them evenly (`within`).
+    """
+
+    name = "out_of_fold"
+    takes = "differences"
+    needs = (kernels.expected, kernels.add_cost, kernels.agreement, kernels.indicate, kernels.truth, kernels.take)
+
+    solver: Solver = field(default_factory=Pegasos)
+    folds: int = 5
+    repeats: int = 2
+    epochs: int = 10
+
+    def __post_init__(self):
+        if not isinstance(self.solver, Solver) or self.solver.takes == "differences":
+            raise ValueError(
+                f"The 'solver' parameter of OutOfFold must be a solver of convex problems. Got {self.solver!r} instead."
+            )
+        for name, least in (("folds", 2), ("repeats", 1), ("epochs", 1)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+                raise ValueError(f"The {name!r} parameter of OutOfFold must be an int in [{least}, inf). Got {value!r} instead.")
+
+    @property
+    def accepted(self) -> str:  # type: ignore[override]
+        """In words."""
+        return f"ramp losses with a convex half that {self.solver.name!r} takes"
+
+    @property
+    def default_epochs(self) -> int:  # type: ignore[override]
+        """Those of all stages."""
+        return (self.repeats + 1) * self.epochs
+
+    def within(self, max_epochs: int) -> OutOfFold:
+        return dataclasses.replace(self, epochs=max(1, max_epochs // (self.repeats + 1)))
+
+    def check_size(self, problem: Any) -> None:
+        self.solver.check_size(problem)
+
+    def accepts(self, loss: Loss) -> bool:
+        return loss.uses_target and not loss.is_convex and self.solver.accepts(loss.convex)
+
+    # -- the problems -------------------------------------------------------------------------------------------------
+
+    def convex(self, task: Task, state: OutOfFoldState) -> Task:
+        """The problem without what is refused."""
+        assert state.refused is not None and state.left_out is not None and state.targets is not None
+        problem = task.problem
+        if state.refused.any() and kernels.implements(problem, kernels.forget):
+            partial = kernels.is_partial(problem)
+            problem = kernels.forget(problem, state.refused, state.targets)
+            if not partial:  # with one target each the problem is convex, as it was
+                problem = kernels.with_targets(problem, problem.targets)
+        return dataclasses.replace(task, problem=problem, loss=task.loss.convex, C=np.where(state.left_out, 0.0, task.C))
+
+    def parts(self, task: Task) -> np.ndarray:
+        """Which part each example is in."""
+        return np.random.default_rng((task.seed, 3)).permutation(task.n) % self.folds
+
+    def others(self, convex: Task, fold: int) -> Task:
+        """What the judge of a part learns from."""
+        return dataclasses.replace(convex, C=np.where(self.parts(convex) == fold, 0.0, convex.C))
+
+    # -- the run ------------------------------------------------------------------------------------------------------
+
+    def init(self, task: Task, start: np.ndarray | None = None) -> OutOfFoldState:
+        starts, _ = kernels.sizes(task.problem)
+        n = int(starts[-1])
+        state = OutOfFoldState(refused=np.zeros(n, np.bool_), targets=np.zeros(n, np.int32), left_out=np.zeros(task.n, np.bool_))
+        state.is_judged = bool(np.count_nonzero(task.C) < 2 * self.folds)
+        convex = self.convex(task, state)
+        if not state.is_judged:
+            state.judges = [self.solver.init(self.others(convex, k), start) for k in range(self.folds)]
+        state.inside = self.solver.init(convex, start) if state.is_judged else state.judges[0]
+        return state
+
+    def epoch(self, task: Task, state: OutOfFoldState) -> Progress:
+        convex = self.convex(task, state)
+        state.epochs += 1
+        if state.is_judged:
+            progress = self.solver.epoch(convex, state.inside)
+            state.oracle_calls += task.n
+            state.judges = []
+            return Progress(progress.loss, math.inf, progress.primal)
+
+        def advance(fold: int) -> float:
+            return self.solver.epoch(self.others(convex, fold), state.judges[fold]).loss
+
+        loss = float(np.mean(in_threads(advance, range(self.folds), task.n_jobs)))
+        state.oracle_calls += (self.folds - 1) * task.n
+        if state.epochs - state.begun >= self.epochs:
+            self.finish_round(task, state)
+        return Progress(loss, math.inf, settled=False)
+
+    def finish_round(self, task: Task, state: OutOfFoldState) -> None:
+        """Judge, refuse, and set up the next round or the last problem."""
+        before, found = state.refused, self.judgement(task, state)
+        evidence = found.evidence
+        state.refused = evidence.disputed & (found.parts > 0.0)
+        state.targets = evidence.believed
+        lengths = np.diff(evidence.starts)
+        refused = np.diff(np.concatenate([[0], np.cumsum(state.refused)])[evidence.starts])
+        state.left_out = refused > MOST_REFUSED * lengths
+        changed = np.diff(np.concatenate([[0], np.cumsum(state.refused != before)])[evidence.starts])
+        state.stage += 1
+        numbers = (math.nan, np.count_nonzero(changed), np.count_nonzero(refused), math.nan, math.nan, math.nan)
+        state.record = np.vstack([state.record, [state.epochs, *numbers]])
+        if not changed.any():  # what is left of the rounds would change nothing
+            state.epochs += (self.repeats - state.stage) * self.epochs
+            state.stage = self.repeats
+        state.begun = state.epochs
+        convex = self.convex(task, state)
+        if state.stage >= self.repeats:
+            state.is_judged, state.inside = True, self.solver.init(convex)
+        else:
+            state.judges = [self.solver.init(self.others(convex, k)) for k in range(self.folds)]
+
+    def judgement(self, task: Task, state: OutOfFoldState) -> Judgement:
+        """What the judges make of all that is given."""
+        part, judges = self.parts(task), []
+        for fold, inside in enumerate(state.judges):
+            which = np.flatnonzero((part == fold) & (task.C > 0.0))
+            w = self.solver.weights(inside).astype(np.float64, copy=False)
+            few = kernels.take(task.problem, which[:FEW])
+            judges.append(Judge(kernels.take(task.problem, which), which, w, likeliest_beta(few, w, task.n_jobs)))
+        state.oracle_calls += 2 * task.n
+        return judged(task.problem, judges, fit_noise(judges, task.seed, task.n_jobs), task.n_jobs)
+
+    # -- what came out ------------------------------------------------------------------------------------------------
+
+    def weights(self, state: OutOfFoldState) -> np.ndarray:
+        if state.judges:  # the last problem is not begun
+            return np.mean([self.solver.weights(judge) for judge in state.judges], axis=0, dtype=np.float64).astype(
+                self.solver.weights(state.judges[0]).dtype
+            )
+        return self.solver.weights(state.inside)
+
+    def bounds(self, task: Task, state: OutOfFoldState) -> Value:
+        """The ramp objective at the weights; nothing is known of its minimum."""
+        return self.value_at(task, state, self.weights(state), dual=False)
+
+    def rounds(self, state: OutOfFoldState) -> list[Round]:
+        return [Round(int(e), j, int(c), int(r), p, d, t) for e, j, c, r, p, d, t in state.record.tolist()]
