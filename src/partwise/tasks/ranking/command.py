@@ -98,7 +98,12 @@ class Rank(Command):
             }
 
         describe = f"{data.name}: {len(data):,} documents of {queries:,} queries, {data.X.shape[1]} features"
+
+        def fit(checkpoint: Any, weight: Any = None) -> None:
+            ranker.fit(data, sample_weight=data.weights_of(weight), validation=held_out, checkpoint=checkpoint)
+
         made = self.training(ranker, data, held_out, describe, about, metric=f"ndcg@{ranker.k}", refusals=False)
+        made = made._replace(fit=fit, n_examples=queries)
         if held_out is None:
             return made
         return made._replace(score=lambda: scores_of(held_out, ranker.predict(held_out), ranker.k))  # they are scaled already
@@ -107,6 +112,9 @@ class Rank(Command):
         from partwise.tasks.ranking.files import read_letor
 
         return read_letor(file, normalize=False, encoding=options.encoding)  # whether to scale is the model's choice
+
+    def reading_like(self, model: Any) -> dict[str, Any]:
+        return {"raw": is_raw(model)}
 
     def count(self, data: Any) -> dict[str, int]:
         return {"queries": len(data.queries), "documents": len(data)}

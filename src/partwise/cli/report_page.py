@@ -1,0 +1,83 @@
+"""The page of a report: one file that a browser opens from disk, without a server, a script or the network."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from partwise.cli.review_page import digest, part
+from partwise.files.version import __version__
+from partwise.tasks.common.command_options import Refusal, percent
+
+PAGE = 8  # kinds of mistakes, or examples, before the reader has to ask for more
+ROWS = 40  # of a table, likewise
+HEAT = 10  # shades
+
+
+def made_report(report: Any, about: dict[str, Any]) -> bytes:
+    """The page of a `ModelReport`; `about` says of which model and file, and how it was trained.
+
+    Whatever comes from the data is escaped by the template; drawings are made by us, and escape what they show. There is no
+    script in the page, its style is named by its digest, and nothing else may be loaded or run.
+    """
+    require_extra()
+    import jinja2
+    from markupsafe import Markup
+
+    from partwise.cli.report_plots import curve_plot, history_plots, reliability_plot
+
+    style = part("report.css")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"percent": percent, "cell": cell, "drawn": lambda text: Markup(drawn(text))}
+    history, points = about["history"], about["points"]
+    page = environment.from_string(part("report.html")).render(
+        style=Markup(style),
+        policy=f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'",
+        report=report,
+        about=about,
+        version=__version__,
+        page=PAGE,
+        rows=ROWS,
+        heat=heat,
+        bar=bar,
+        calibration_plot=None if report.reliability is None else Markup(reliability_plot(report.reliability)),
+        training_plots=[Markup(plot) for plot in history_plots(history)] if history and len(history["epoch"]) > 1 else [],
+        curve_plot=Markup(curve_plot(points)) if points else None,
+    )
+    return page.encode("utf-8", "surrogatepass")
+
+
+def require_extra() -> None:
+    """Say what is missing before any work is done."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib  # noqa: F401
+    except ImportError as error:
+        raise Refusal(f"--html needs {error.name}: pip install 'partwise[html]'.") from None
+
+
+def cell(value: Any) -> str:
+    """A cell of a table: counts with commas, shares in per cent."""
+    if isinstance(value, bool) or value is None:
+        return "-" if value is None else str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return (f"{100 * value:.2f}" if math.isfinite(value) else "-") if isinstance(value, float) else str(value)
+
+
+def heat(table: Any, row: int, column: int) -> str:
+    """The shade of a cell of confusions: its share of what is true, right ones in another colour."""
+    total = int(table.counts[row].sum())
+    shade = math.ceil(HEAT * math.sqrt(int(table.counts[row, column]) / total)) if total else 0
+    return f"{'good' if row == column else 'heat'}{shade}"
+
+
+def bar(value: float, largest: float) -> dict[str, str]:
+    """A weight as a bar to the left or right of the middle: where it begins, and how wide it is, of 100."""
+    width = 50 * abs(value) / largest if largest else 0.0
+    return {"x": f"{50 - width if value < 0 else 50:.1f}", "width": f"{width:.1f}", "side": "against" if value < 0 else "for"}
+
+
+def drawn(svg: str) -> str:
+    """A drawing of a task, to stand in the page: in its ink where it has no colour of its own."""
+    return svg.replace("<svg ", '<svg class="drawing" role="img" fill="currentColor" ', 1).strip()
