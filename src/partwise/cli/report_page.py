@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 from partwise.cli.review_page import digest, part
@@ -10,7 +11,8 @@ from partwise.files.version import __version__
 from partwise.tasks.common.command_options import Refusal, percent
 
 PAGE = 8  # kinds of mistakes, or examples, before the reader has to ask for more
-ROWS = 40  # of a table, likewise
+ROWS = 20  # of a table, likewise
+TALL = 480  # pixels; a drawing that is taller is made smaller
 HEAT = 10  # shades
 
 
@@ -40,6 +42,7 @@ def made_report(report: Any, about: dict[str, Any]) -> bytes:
         rows=ROWS,
         heat=heat,
         bar=bar,
+        scale=Scale(report.scores),
         calibration_plot=None if report.reliability is None else Markup(reliability_plot(report.reliability)),
         training_plots=[Markup(plot) for plot in history_plots(history)] if history and len(history["epoch"]) > 1 else [],
         curve_plot=Markup(curve_plot(points)) if points else None,
@@ -72,6 +75,18 @@ def heat(table: Any, row: int, column: int) -> str:
     return f"{'good' if row == column else 'heat'}{shade}"
 
 
+class Scale:
+    """Of scores that are drawn: from a round number below all of them to 100 %."""
+
+    def __init__(self, scores: Any):
+        lowest = min((min(row.value, row.low) if row.low == row.low else row.value for row in scores), default=0.0)
+        self.low = min(10 * math.floor(10 * lowest), 90) if lowest == lowest else 0
+
+    def at(self, value: float) -> float:
+        """Where a score is, of 100."""
+        return round(100 * (100 * value - self.low) / (100 - self.low), 2)
+
+
 def bar(value: float, largest: float) -> dict[str, str]:
     """A weight as a bar to the left or right of the middle: where it begins, and how wide it is, of 100."""
     width = 50 * abs(value) / largest if largest else 0.0
@@ -79,5 +94,10 @@ def bar(value: float, largest: float) -> dict[str, str]:
 
 
 def drawn(svg: str) -> str:
-    """A drawing of a task, to stand in the page: in its ink where it has no colour of its own."""
-    return svg.replace("<svg ", '<svg class="drawing" role="img" fill="currentColor" ', 1).strip()
+    """A drawing of a task, to stand in the page: in its ink where it has no colour of its own, and not too tall."""
+    head, end, rest = svg.partition(">")
+    width, height = (float(re.search(rf' {name}="([\d.]+)"', head)[1]) for name in ("width", "height"))  # type: ignore[index]
+    scale = min(1.0, TALL / max(height, 1.0))
+    size = f'width="{width * scale:.0f}" height="{height * scale:.0f}" viewBox="0 0 {width:g} {height:g}"'
+    head = re.sub(r' (width|height)="[\d.]+"', "", head)
+    return f'{head} class="drawing" role="img" fill="currentColor" {size}{end}{rest}'.strip()

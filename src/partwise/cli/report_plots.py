@@ -43,6 +43,7 @@ def history_plots(history: dict[str, Any]) -> list[str]:
     axes = figure.subplots()
     for name, colour in zip(certified if "primal" in certified else ["loss"], (ACCENT, SOFT), strict=False):
         axes.plot(*pairs(history, name), color=colour, marker=".", label=names.get(name, "training loss"))
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(xlabel="epoch", ylabel="objective" if "primal" in certified else "training loss, as seen on the way")
     if len(axes.lines) > 1:
         axes.legend(frameon=False)
@@ -52,6 +53,7 @@ def history_plots(history: dict[str, Any]) -> list[str]:
         axes = figure.subplots()
         epochs, values = pairs(history, "dev")
         axes.plot(epochs, [100 * value for value in values], color=GOOD, marker=".")
+        axes.xaxis.get_major_locator().set_params(integer=True)
         axes.set(xlabel="epoch", ylabel=f"{history['metric']} on held-out data, %")
         made.append(as_svg(figure, "held-out", "The score on held-out data, epoch by epoch"))
     return made

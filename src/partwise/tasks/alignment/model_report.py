@@ -22,6 +22,7 @@ from partwise.tasks.common.model_report import (
 )
 from partwise.tasks.common.resampling import Measure, ratio
 
+WIDTH = 50  # columns of an alignment in a line: two stand beside each other
 STRONGEST = 15  # substitutions, highest and lowest
 
 
@@ -38,7 +39,7 @@ def report(aligner: Any, data: Any, options: Any) -> ModelReport:
 
     def show(i: int) -> ShownExample:
         names = data.names(i)
-        drawn = [as_text(data.first[i], data.second[i], list(some), names) for some in (data.partners[i], answers[i])]
+        drawn = [as_text(data.first[i], data.second[i], list(some), names, WIDTH) for some in (data.partners[i], answers[i])]
         true, found, both = counts[i].tolist()
         note = f"{both} of {true} true pairs found, {found - both} others too"
         return ShownExample(f"{' and '.join(names)}, line {data.lines[i]:,}", note, side_by_side(drawn[0], drawn[1], "text"))

@@ -224,7 +224,7 @@ class Confusions:
             return None
         mistaken = self.counts - np.diag(np.diagonal(self.counts))
         weight = mistaken.sum(0) + mistaken.sum(1)
-        some = np.sort(occurs[np.argsort(-weight[occurs], kind="stable")[:MOST_LABELS]])
+        some = np.array(sorted(occurs[np.argsort(-weight[occurs], kind="stable")[:MOST_LABELS]], key=lambda k: self.names[k]))
         labels = [self.names[k] for k in some.tolist()]
         return ConfusionTable(labels, self.counts[np.ix_(some, some)], unit, len(occurs) - len(some))
 
@@ -313,4 +313,4 @@ def note_unknown(names: Sequence[str], known: Sequence[Any], place: str, what: s
             f"{', '.join(repr(str(name)) for name in list(known)[:3])}, ... Is that the file, and the column, you mean?"
         )
     some = ", ".join(strange[:10]) + (", ..." if len(strange) > 10 else "")
-    return [f"{len(strange)} {what} of this file are unknown to the model, and are answered wrongly: {some}"]
+    return [f"the model does not know these {what} of the file, and answers them wrongly: {some}"]

@@ -52,12 +52,12 @@ def report(parser: Any, data: Any, options: Any) -> ModelReport:
     if not isinstance(data, Brackets):
         raise Refusal("There are no trees in this file to compare with: expected brackets, (S (NP (DT the) (NN dog)) ...).")
     whole = [i for i, tree in enumerate(data.trees) if not is_partial(tree)]
-    notes = [f"{len(data) - len(whole):,} trees are not complete; they do not count"] if len(whole) < len(data) else []
+    notes = [f"trees that are not complete, and do not count: {len(data) - len(whole):,}"] if len(whole) < len(data) else []
     data = data.take(whole)
     require_truth(len(data), data.name, "complete trees")
     answers = parser.predict(data)
     if len(parser.unparsed_):
-        notes.append(f"{len(parser.unparsed_):,} sentences have no tree of the grammar; their answers are glued of parts")
+        notes.append(f"sentences without a tree of the grammar, whose answers are glued of parts: {len(parser.unparsed_):,}")
     pairs = [compare_brackets(i, a, b) for i, (a, b) in enumerate(zip(data.trees, answers, strict=True))]
     every = [pair for some in pairs for pair in some]
     names, (true, answered) = numbered([pair.true for pair in every], [pair.answered for pair in every])

@@ -40,7 +40,7 @@ def report(parser: Any, data: Any, options: Any) -> ModelReport:
     trees = Trees(parser, data)
     notes = []
     if not known.all():
-        notes.append(f"the heads of {int((~known).sum()):,} words are not known; they do not count")
+        notes.append(f"words whose head is not known, and that do not count: {int((~known).sum()):,}")
     if trees.relations is not None:
         used = [data.names[k] for k in np.unique(data.relations[data.relations >= 0]).tolist()]
         notes += note_unknown(used, parser.classes_.tolist(), data.name, "relations")
@@ -116,7 +116,7 @@ class Trees:
         return f"{int(self.n_wrong[i])} of {int(self.starts[i + 1] - self.starts[i])} heads wrong"
 
     def show_words(self, word: int) -> ShownExample:
-        """The sentence of a word, each word with its relation and head."""
+        """What is around a word, each word with its relation and head."""
         i = int(self.owner[word])
         a, b = int(self.starts[i]), int(self.starts[i + 1])
         forms = self.data.forms(i)
@@ -126,8 +126,9 @@ class Trees:
             return [f"{name} of {forms[h - 1]}" if h > 0 else name if h == 0 else "" for name, h in pairs]
 
         true, answered = self.labels
-        both = told(self.data.heads, true), told(self.heads, answered)
-        return ShownExample(self.title(word), self.note(i), [marked_words(forms, *both)])
+        expected, found = told(self.data.heads, true), told(self.heads, answered)
+        said = [*expected[: word - a], found[word - a], *expected[word - a + 1 :]]  # of all mistakes in it, this one
+        return ShownExample(self.title(word), self.note(i), [marked_words(forms, expected, said)])
 
     def show(self, i: int) -> ShownExample:
         """Both trees of a sentence, drawn."""

@@ -61,7 +61,9 @@ def report(folder: Any, data: Any, options: Any) -> ModelReport:
         ordered="Lowest F1 first. The answer is drawn above the bases, the truth below; pairs that only one of them has are red.",
         reliability=calibration(folder, data, answers),
         weights=weights(folder),
-        notes=[f"{crossing:,} pairs of pseudoknots are not counted: nested structures cannot have them"] if crossing else [],
+        notes=[f"pairs of pseudoknots, which nested structures cannot have and which do not count: {crossing:,}"]
+        if crossing
+        else [],
     )
 
 

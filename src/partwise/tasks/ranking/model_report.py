@@ -46,7 +46,7 @@ def report(ranker: Any, data: Any, options: Any) -> ModelReport:
         ordered=f"Lowest NDCG@{ranker.k} first.",
         reliability=calibration(ranker, data),
         weights=weights(ranker),
-        notes=[f"{missing:,} queries have nothing relevant in them and are not counted"] if missing else [],
+        notes=[f"queries with nothing relevant in them, which do not count: {missing:,}"] if missing else [],
     )
 
 
