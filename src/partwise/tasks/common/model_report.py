@@ -278,6 +278,12 @@ def reliability(confidence: Any, right: Any, unit: str) -> Reliability | None:
     return Reliability(unit, bins)
 
 
+def worst_first(n_wrong: np.ndarray, lengths: np.ndarray, most: int) -> list[int]:
+    """Examples with mistakes, by their number over the root of the length: else long ones come first because they are long."""
+    order = np.argsort(-n_wrong / np.sqrt(np.maximum(lengths, 1)), kind="stable")[:most]
+    return [i for i in order.tolist() if n_wrong[i]]
+
+
 def marked_words(words: Sequence[str], true: Sequence[str], answered: Sequence[str]) -> Panel:
     """A sentence with what is true and what was answered; of a long one, what is around mistakes."""
     wrong = [k for k, (a, b) in enumerate(zip(true, answered, strict=True)) if a != b]

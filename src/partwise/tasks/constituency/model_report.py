@@ -23,6 +23,7 @@ from partwise.tasks.common.model_report import (
     require_truth,
     score_rows,
     side_by_side,
+    worst_first,
 )
 from partwise.tasks.common.resampling import Measure, ratio
 from partwise.tasks.constituency.drawing import as_svg
@@ -87,8 +88,8 @@ def report(parser: Any, data: Any, options: Any) -> ModelReport:
         mistakes=mistakes,
         more_mistakes=more,
         mistaken=f"Brackets over the same words; {NONE}: there is no such bracket. First those in trees with the most mistakes.",
-        worst=[show(i) for i in np.argsort(-n_wrong, kind="stable")[: options.worst].tolist() if n_wrong[i]],
-        ordered="The most wrong brackets first.",
+        worst=[show(i) for i in worst_first(n_wrong, np.array([len(some) for some in pairs]), options.worst)],
+        ordered="The most wrong brackets for its size first.",
         reliability=calibration(parser, data, answers),
         weights=weights(parser),
         notes=notes,

@@ -23,6 +23,7 @@ from partwise.tasks.common.model_report import (
     score_rows,
     share_of,
     side_by_side,
+    worst_first,
 )
 from partwise.tasks.common.resampling import ratio
 from partwise.tasks.dependency.drawing import as_svg
@@ -56,7 +57,6 @@ def report(parser: Any, data: Any, options: Any) -> ModelReport:
     about = ("Relations", "relation", "An arc is right if its head and its relation are.")
     if not with_relations:
         about = ("Arcs by the tag of their head", "tag of the head", "An arc is right if its head is.")
-    order = np.argsort(-trees.n_wrong, kind="stable")[: options.worst].tolist()
     return ModelReport(
         scores=score_rows(measures(trees, both, with_relations), options),
         unit="sentences",
@@ -65,8 +65,8 @@ def report(parser: Any, data: Any, options: Any) -> ModelReport:
         mistakes=mistakes,
         more_mistakes=more,
         mistaken=f"{'Relations of words' if with_relations else 'Tags of heads'}; first in sentences with the most wrong heads.",
-        worst=[trees.show(i) for i in order if trees.n_wrong[i]],
-        ordered="The most wrong heads first. Wrong arcs are red.",
+        worst=[trees.show(i) for i in worst_first(trees.n_wrong, data.lengths, options.worst)],
+        ordered="The most wrong heads for its length first. Wrong arcs are red.",
         reliability=calibration(parser, trees),
         weights=weights(parser),
         notes=notes,

@@ -20,6 +20,7 @@ from partwise.tasks.common.model_report import (
     note_unknown,
     reliability,
     require_truth,
+    worst_first,
 )
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.counts import number_pair_coded
@@ -57,11 +58,12 @@ def report(model: Any, file: str, options: Any) -> ModelReport:
     draws: dict[str, Any] = {"n_resamples": options.resamples, "level": options.level, "random_state": options.seed}
     found = report_coded(truth.codes, predicted.codes, columns.starts, truth.names, predicted.names, **draws)
     pair = number_pair_coded(truth.codes, predicted.codes, columns.starts, truth.names, predicted.names)
-    sentences = Sentences(columns, pair.true.codes, pair.predicted.codes, pair.labels)
+    sentences = LabelledSentences(columns, pair.true.codes, pair.predicted.codes, pair.labels)
     sure = probabilities(model, columns, sentences)
     confusions = Confusions(sentences.true, sentences.answered, sentences.names)
     badness = sentences.n_wrong[sentences.owner].astype(float) if sure is None else 1.0 - sure[0]
     mistakes, more = confusions.kinds(badness, lambda t: sentences.show(t, sure), sentences.owner)
+    worst = worst_first(sentences.n_wrong, np.diff(columns.starts), options.worst)
     return ModelReport(
         scores=score_rows(found),
         unit="sentences",
@@ -71,20 +73,15 @@ def report(model: Any, file: str, options: Any) -> ModelReport:
         more_mistakes=more,
         mistaken="Tokens; first those "
         + ("whose true label the model believes least." if sure is not None else "in sentences with the most mistakes."),
-        worst=[sentences.show(int(columns.starts[i]), None) for i in worst_of(sentences.n_wrong, options.worst)],
-        ordered="The most wrong tokens first.",
+        worst=[sentences.show(int(columns.starts[i]), None) for i in worst],
+        ordered="The most wrong tokens for its length first.",
         reliability=None if sure is None else calibration(sentences, sure),
         weights=weights(model),
         notes=notes,
     )
 
 
-def worst_of(n_wrong: np.ndarray, most: int) -> list[int]:
-    """The examples with the most mistakes."""
-    return [i for i in np.argsort(-n_wrong, kind="stable")[:most].tolist() if n_wrong[i]]
-
-
-class Sentences:
+class LabelledSentences:
     """True and answered labels of the sentences of a file, as places in `names`."""
 
     def __init__(self, columns: Columns, true: np.ndarray, answered: np.ndarray, names: list[str]):
@@ -131,7 +128,7 @@ def types_of(found: Report) -> list[ReportTable]:
     return [ReportTable("types", made.title, columns, rows, made.note)]
 
 
-def probabilities(model: Any, columns: Columns, sentences: Sentences) -> tuple[np.ndarray, np.ndarray] | None:
+def probabilities(model: Any, columns: Columns, sentences: LabelledSentences) -> tuple[np.ndarray, np.ndarray] | None:
     """Of the true and of the answered label of each token; None: the model has none, or not of labels as the file has them."""
     if model.temperature_ is None:
         return None
@@ -151,7 +148,7 @@ def probabilities(model: Any, columns: Columns, sentences: Sentences) -> tuple[n
     return found[0], found[1]
 
 
-def calibration(sentences: Sentences, sure: tuple[np.ndarray, np.ndarray]) -> Reliability | None:
+def calibration(sentences: LabelledSentences, sure: tuple[np.ndarray, np.ndarray]) -> Reliability | None:
     """Whether tokens answered with probability p are right in p of the cases."""
     return reliability(sure[1], sentences.true == sentences.answered, "tokens")
 
