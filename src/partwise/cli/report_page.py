@@ -12,6 +12,7 @@ from partwise.tasks.common.command_options import Refusal, percent
 
 PAGE = 8  # kinds of mistakes, or examples, before the reader has to ask for more
 ROWS = 20  # of a table, likewise
+SMALL = 10  # labels; a table of confusions of so many stands beside others
 TALL = 480  # pixels; a drawing that is taller is made smaller
 HEAT = 10  # shades
 
@@ -40,6 +41,7 @@ def made_report(report: Any, about: dict[str, Any]) -> bytes:
         version=__version__,
         page=PAGE,
         rows=ROWS,
+        small=SMALL,
         heat=heat,
         bar=bar,
         scale=Scale(report.scores),

@@ -178,7 +178,11 @@ class Command:
 
     def report(self, model: Any, file: str, options: Any) -> Any:
         """All there is to tell of a model's answers to a file that has the truth: a `ModelReport`."""
-        return self.module("model_report").report(model, self.read_for(model, file, options), options)
+        try:
+            module = self.module("model_report")
+        except ModuleNotFoundError:
+            raise Refusal("report: this task does not say yet what there is to tell of its models.") from None
+        return module.report(model, self.read_for(model, file, options), options)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         """What ``repair`` may not change in a file, and what it may: each comparable by ``==``."""
