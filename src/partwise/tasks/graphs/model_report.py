@@ -137,8 +137,9 @@ def measures(nodes: Nodes) -> list[Measure]:
         def mean(sums: np.ndarray) -> np.ndarray:
             has, got, both = np.moveaxis(sums.reshape(*sums.shape[:-1], 3, k), -2, 0)
             below = has + got - (2.0 - factor) * both
-            share = np.divide(factor * both, below, out=np.full(below.shape, np.nan), where=below > 0)
-            return np.nanmean(share, axis=-1)
+            share = np.divide(factor * both, below, out=np.zeros(below.shape), where=below > 0)
+            occur = (below > 0).sum(axis=-1)
+            return np.divide(share.sum(axis=-1), occur, out=np.full(occur.shape, np.nan), where=occur > 0)
 
         return mean
 
