@@ -1,6 +1,7 @@
 """The command: what it refuses, what it says, and the learning curve."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from typer.testing import CliRunner
 
 from partwise import interpret, load
 from partwise.cli.app import app
-from partwise.cli.report import in_a_line
+from partwise.cli.report import history_of, in_a_line
 from partwise.tasks.common.registry import BY_VERB
 
 pytestmark = pytest.mark.interpreted
@@ -89,6 +90,24 @@ def test_labels_of_one_kind_and_unknown_ones_are_noted(folder):
     (folder / "mixed").write_text("word1 N\nword0 <b>\n")
     out = run("report", folder / "model", folder / "mixed")[1]
     assert "does not know these labels of the file, and answers them wrongly: <b>" in out
+
+
+def test_histories_that_are_none():
+    whole = {"metric": "ndcg@5", "epoch": [1, 2], "loss": [2.0, 1.0], "dev": [None, 0.5]}
+    assert history_of(SimpleNamespace(training_={"history": whole})) == whole
+    for wrong in (
+        {},
+        {"epoch": "12"},
+        {"loss": [1.0]},
+        {"loss": [1.0, float("inf")]},
+        {"dev": [0.5, "<b>"]},
+        {"metric": "$x$"},
+        {"metric": None},
+        {"epoch": [], "loss": [], "dev": []},
+    ):
+        history = {**whole, **wrong} if wrong else wrong
+        assert history_of(SimpleNamespace(training_={"history": history})) is None, wrong
+    assert history_of(SimpleNamespace(training_=None)) is None
 
 
 def test_values_in_a_line():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import math
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -82,7 +84,7 @@ def run(
     say(f"{model} answers {file}")
     report = task.command.report(loaded, file, options)
     seconds("answer")
-    facts, history = facts_of(model, loaded, task), (loaded.training_ or {}).get("history")
+    facts, history = facts_of(model, loaded, task), history_of(loaded)
     points = curve_of(task, loaded, file, train, options, report.scores[0].name, say) if train is not None else []
     seconds("train")
     about = {"model": str(model), "file": file, "task": task.verb, "level": options.level}
@@ -139,6 +141,24 @@ def in_a_line(value: Any) -> str:
         more = ", …" if len(value) > MOST_NAMES else ""
         return f"{len(value):,}: {', '.join(map(str, value[:MOST_NAMES]))}{more}"
     return ""
+
+
+def history_of(model: Any) -> dict[str, Any] | None:
+    """The epochs of its training, if its file has them as `partwise.cli.progress.kept_history` makes them."""
+    found = (model.training_ or {}).get("history")
+    if not isinstance(found, dict) or not re.fullmatch(r"[\w@]+", str(found.get("metric"))):
+        return None
+    epochs = found.get("epoch")
+    columns = {name: found[name] for name in ("loss", "primal", "dual", "dev") if name in found}
+    for values in (epochs, *columns.values()):
+        if not isinstance(values, list) or len(values) != len(epochs) or not all(is_number(value) for value in values):
+            return None
+    return {"metric": found["metric"], "epoch": epochs, **columns} if epochs and "loss" in columns else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is one, or stands for one that is not known."""
+    return value is None or (isinstance(value, int | float) and math.isfinite(value))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
