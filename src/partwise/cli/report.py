@@ -146,14 +146,16 @@ def in_a_line(value: Any) -> str:
 def history_of(model: Any) -> dict[str, Any] | None:
     """The epochs of its training, if its file has them as `partwise.cli.progress.kept_history` makes them."""
     found = (model.training_ or {}).get("history")
-    if not isinstance(found, dict) or not re.fullmatch(r"[\w@]+", str(found.get("metric"))):
+    if not isinstance(found, dict):
         return None
-    epochs = found.get("epoch")
+    metric, epochs = found.get("metric"), found.get("epoch")
+    if not (isinstance(metric, str) and re.fullmatch(r"[\w@]+", metric) and isinstance(epochs, list) and epochs):
+        return None
     columns = {name: found[name] for name in ("loss", "primal", "dual", "dev") if name in found}
     for values in (epochs, *columns.values()):
-        if not isinstance(values, list) or len(values) != len(epochs) or not all(is_number(value) for value in values):
+        if not isinstance(values, list) or len(values) != len(epochs) or not all(map(is_number, values)):
             return None
-    return {"metric": found["metric"], "epoch": epochs, **columns} if epochs and "loss" in columns else None
+    return {"metric": metric, "epoch": epochs, **columns} if "loss" in columns else None
 
 
 def is_number(value: Any) -> bool:
