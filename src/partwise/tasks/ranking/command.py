@@ -113,9 +113,6 @@ class Rank(Command):
 
         return read_letor(file, normalize=False, encoding=options.encoding)  # whether to scale is the model's choice
 
-    def reading_like(self, model: Any) -> dict[str, Any]:
-        return {"raw": is_raw(model)}
-
     def count(self, data: Any) -> dict[str, int]:
         return {"queries": len(data.queries), "documents": len(data)}
 
@@ -127,6 +124,9 @@ class Rank(Command):
         if found["queries_without_relevant"]:
             lines.append(f"{found['queries_without_relevant']:,} queries have nothing relevant in them and are not counted")
         return "\n".join(lines)
+
+    def reading_like(self, model: Any) -> dict[str, Any]:
+        return {"raw": is_raw(model)}
 
 
 def scores_of(data: Any, scores: Any, k: int) -> dict[str, Any]:
