@@ -82,6 +82,46 @@ def test_all_verbs(verb, tmp_path):
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_a_report_tells_the_scores_that_evaluate_does(verb, tmp_path):
+    about = train(verb, tmp_path)
+    file = workload(verb, tmp_path)
+    model = partwise.load("model")
+    model.weights_[:] = np.random.default_rng(1).normal(size=model.weights_.size)  # to be wrong now and then
+    model.save("model")
+    scores = json.loads(run("evaluate", "model", file, "--json")[1])
+    status, out, said = run("report", "model", file, "--json", "--resamples", "20")
+    assert status == 0, said
+    told = json.loads(out)
+    shared = {name: one for name, one in told["scores"].items() if scores.get(name) is not None}
+    assert len(shared) >= 3
+    assert any(0.0 < one["value"] < 1.0 for one in shared.values()) or verb == "constituency"  # whose grammar has no other trees
+    for name, one in shared.items():
+        assert one["value"] == pytest.approx(scores[name]), name
+        low, high = one["interval"]
+        assert low is None or 0.0 <= low <= high <= 1.0
+    assert told["weights"] and told["about"]["solver"] and "training: message" in told["about"]
+    assert told["history"]["epoch"][-1] == about["epochs"] and len(told["history"]["loss"]) == about["epochs"]
+    for table in ("labels", "types", "families", "identity", "grades", "queries", "lengths"):
+        assert told.get(table, True), table
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_report_is_a_page(verb, tmp_path):
+    train(verb, tmp_path)
+    model = partwise.load("model")
+    model.weights_[:] = np.random.default_rng(1).normal(size=model.weights_.size)
+    model.save("model")
+    file = workload(verb, tmp_path)
+    status, _, said = run("report", "model", file, "--html", "report.html", "--resamples", "0")
+    assert status == 0, said
+    page = Path("report.html").read_text()
+    assert "<script" not in page and "style=" not in page and "http://" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert 'id="worst"' in page or verb in ("classify", "constituency")
+    assert refused("report", "model", file, "--html", "model").count("would be lost") == 1
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_a_run_goes_on_from_a_model_and_says_which_it_was(verb, tmp_path):
     train(verb, tmp_path)
     status, _, said = run("train", verb, workload(verb, tmp_path), "-o", "more", "--start-from", "model", "--epochs", "1")
@@ -207,7 +247,7 @@ def test_options_of_one_name_mean_the_same_everywhere():
     from partwise.cli.model_verbs import options_of
     from partwise.cli.options import as_parameters
 
-    for verb in ("predict", "evaluate", "inspect", "suspects"):
+    for verb in ("predict", "evaluate", "inspect", "suspects", "report"):
         seen = {}
         for task in TASKS:
             for one in as_parameters(options_of(task, verb)) if options_of(task, verb) else ():

@@ -16,6 +16,7 @@ VERBS = {
     "predict": "What a model says about a file.",
     "evaluate": "Score a model by a file that has the truth.",
     "inspect": "What a model has learnt, and why it answers as it does.",
+    "report": "All there is to tell of a model and a file, as a page for the browser.",
     "suspects": "Labels that are probably wrong, worst first.",
     "repair": "Correct a file, as decided in the page of its suspects.",
     "compare": "Solvers side by side on one problem.",

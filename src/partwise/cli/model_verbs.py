@@ -1,6 +1,6 @@
 """What the verbs that work with a model share: their options are those of all tasks together, and the model says whose.
 
-A task declares the options that its ``predict``, ``evaluate``, ``inspect`` and ``suspects`` have
+A task declares the options that its ``predict``, ``evaluate``, ``inspect``, ``suspects`` and ``report`` have
 (`partwise.tasks.common.command`). A verb shows them all; given a model, it refuses those of other tasks.
 """
 

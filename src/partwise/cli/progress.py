@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
+MOST_KEPT = 200  # epochs
 
 
 class ProgressLines:
@@ -78,6 +79,24 @@ def write_history(path: Path, history: list[Any], metric: str, about: dict[str, 
 
     records = [{**r.as_dict(), f"dev_{metric}": 1 - r.validation} for r in history]
     write(path, json.dumps(finite({**about, "history": records}), indent=1).encode())
+
+
+def kept_history(history: list[Any], metric: str) -> dict[str, Any]:
+    """What a model file keeps of its training, a list for each number that was known: `dev` is F1, accuracy or the like.
+
+    Of more than 200 epochs, some are left out. There are no times in it: the same training gives the same file.
+    """
+    step = max(1, -(-len(history) // MOST_KEPT))
+    some = [record for k, record in enumerate(history) if k % step == 0 or k == len(history) - 1]
+    columns = {
+        "loss": [record.loss for record in some],
+        "primal": [record.primal for record in some],
+        "dual": [record.dual for record in some],
+        "dev": [1 - record.validation for record in some],
+    }
+    known = {name: values for name, values in columns.items() if any(map(math.isfinite, values))}
+    shown = {name: [float(f"{x:.6g}") if math.isfinite(x) else None for x in values] for name, values in known.items()}
+    return {"metric": metric, "epoch": [int(record.epoch) for record in some], **shown}
 
 
 def draw_history(path: Path, history: list[Any], metric: str, title: str) -> None:

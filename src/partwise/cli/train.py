@@ -22,7 +22,7 @@ from partwise.cli.common import in_words, print_json
 from partwise.cli.lazy_group import lazy_group
 from partwise.cli.options import as_command, as_parameters, filled, parameter
 from partwise.cli.paths import check_paths
-from partwise.cli.progress import ProgressLines, draw_history, write_history
+from partwise.cli.progress import ProgressLines, draw_history, kept_history, write_history
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
 from partwise.tasks.common.registry import BY_VERB, TASKS, RegisteredTask
@@ -173,6 +173,7 @@ class Session:
         if training.score is not None:
             about["dev"] = training.score()
         estimator.training_ = {k: v for k, v in about.items() if isinstance(v, str | int | float) and v == v}
+        estimator.training_["history"] = kept_history(result.history, training.metric)
         self.mark("score")
         estimator.save(self.output)
         self.mark("save")

@@ -24,6 +24,7 @@ epoch.
 
 from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores
 from partwise.tasks.common.error_ranking import average_precision, precision_at, recall_at
+from partwise.tasks.common.resampling import Interval
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
 from partwise.tasks.folding.scores import BasePairScores, base_pair_counts, base_pair_scores
@@ -31,7 +32,7 @@ from partwise.tasks.graphs.scores import LabelScores, NodeScores, node_scores, n
 from partwise.tasks.ranking.scores import mean_average_precision, ndcg, ndcg_by_query
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded
 from partwise.tasks.tagging.report import Report, report, report_coded
-from partwise.tasks.tagging.resampling import Comparison, Interval, bootstrap_intervals, compare
+from partwise.tasks.tagging.resampling import Comparison, bootstrap_intervals, compare
 from partwise.tasks.tagging.scorers import (
     Scorer,
     sequence_accuracy_scorer,

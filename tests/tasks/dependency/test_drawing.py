@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partwise.tasks.dependency.data import Tree
-from partwise.tasks.dependency.drawing import as_svg, as_text
+from partwise.tasks.dependency.drawing import MARKED, as_svg, as_text
 
 
 def test_pictures():
@@ -20,3 +20,8 @@ def test_pictures():
         as_text(words, [2, 0, 9])
     with pytest.raises(ValueError, match="for each of 3 words"):
         as_svg(words, [0])
+
+
+def test_marked_arcs_are_red():
+    plain, marked = (as_svg(["a", "b", "c"], [2, 0, 2], None, words) for words in ((), [1, 2]))
+    assert plain.count(MARKED) == 0 and marked.count(MARKED) == 4  # an arc and an arrowhead each

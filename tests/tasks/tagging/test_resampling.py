@@ -15,6 +15,7 @@ from partwise.metrics import (
     span_scores,
     token_accuracy,
 )
+from partwise.tasks.common import resampling as chance
 from partwise.tasks.tagging import resampling
 
 LABELS = ["O", "B-X", "I-X", "B-Y"]
@@ -53,9 +54,9 @@ def test_intervals_are_seeded_and_do_not_need_all_the_memory(monkeypatch):
     assert bootstrap_intervals(counts, n_resamples=200) == first
     assert bootstrap_intervals(counts, n_resamples=200, random_state=1) != first
     drawn = []
-    monkeypatch.setattr(resampling, "BLOCK", 100)
-    original = resampling._sums
-    monkeypatch.setattr(resampling, "_sums", lambda *a: drawn.append(original(*a)) or drawn[-1])
+    monkeypatch.setattr(chance, "BLOCK", 100)
+    original = resampling.sums_over
+    monkeypatch.setattr(resampling, "sums_over", lambda *a: drawn.append(original(*a)) or drawn[-1])
     blocked = bootstrap_intervals(counts, n_resamples=199)[None]["f1"]
     assert drawn[0].shape == (199, 7) and (drawn[0][:, 0] == 40).all()
     assert blocked.low < blocked.value < blocked.high

@@ -106,6 +106,11 @@ class Suspects(TableFormat, common.Suspects):
     """Of ``suspects``."""
 
 
+@dataclass
+class ReportOptions(TableFormat, common.ReportOptions):
+    """Of ``report``."""
+
+
 # -- examples ---------------------------------------------------------------------------------------------------------
 
 
@@ -207,6 +212,7 @@ class Classify(Command):
     evaluate_options = Evaluate
     inspect_options = Inspect
     suspects_options = Suspects
+    report_options = ReportOptions
     reading = ("separator", "encoding", "header", "label_column", "drop", "missing")
     forms = {"text": as_text, "jsonl": as_jsonl, "labels": as_labels}  # type: ignore[dict-item]  # they look at the options too
     tiny = "flowers.csv", TINY
@@ -236,8 +242,9 @@ class Classify(Command):
         n_classes = len(classes)
         require_room(X.shape[1], n_classes, model)
 
-        def fit(checkpoint: Any) -> None:
-            model.fit(X, y, validation=None if held_out is None else known_part(held_out, classes), checkpoint=checkpoint)
+        def fit(checkpoint: Any, weight: Any = None) -> None:
+            validation = None if held_out is None else known_part(held_out, classes)
+            model.fit(X, y, weight, validation=validation, checkpoint=checkpoint)
 
         def about() -> dict[str, Any]:
             return {
@@ -254,7 +261,13 @@ class Classify(Command):
                 name = repr(column.name) if form.titled else column.number
                 said += f"\nnote: there are {len(column.words):,} different words in column {name}; --drop {name} leaves it out"
         said += "" if model.scale else scale_advice(X)
-        return Training(model, fit, said, about, None if held_out is None else lambda: self.scores(model, held_out))
+        score = None if held_out is None else lambda: self.scores(model, held_out)
+        return Training(model, fit, said, about, score, n_examples=len(table))
+
+    def like(self, model: Any, more: dict[str, Any]) -> Any:
+        made = super().like(model, more)
+        made.table_ = model.table_
+        return made
 
     def count(self, data: Examples) -> dict[str, int]:
         return {"examples": len(data)}

@@ -5,6 +5,7 @@ Neither typer nor scikit-learn is imported here: `partwise.cli` makes verbs of t
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import json
 import time
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from partwise.tasks.common.command_options import Evaluate, Inspect, Options, Predict, Refusal, Suspects, Training
+from partwise.tasks.common.command_options import Evaluate, Inspect, Options, Predict, Refusal, ReportOptions, Suspects, Training
 
 
 class Seconds(dict[str, float]):
@@ -50,6 +51,7 @@ class Command:
     evaluate_options: ClassVar[type[Evaluate]] = Evaluate
     inspect_options: ClassVar[type[Inspect]] = Inspect
     suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
+    report_options: ClassVar[type[ReportOptions]] = ReportOptions
     reading: ClassVar[tuple[str, ...]] = ()  #: those of `options` that say how to read a file whose labels can be corrected
     reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
@@ -75,12 +77,28 @@ class Command:
         """What `start` returns where the estimator takes the data as they were read, and the held-out data likewise."""
         return Training(
             model,
-            lambda checkpoint: model.fit(data, validation=held_out, checkpoint=checkpoint),
+            lambda checkpoint, weight=None: model.fit(data, sample_weight=weight, validation=held_out, checkpoint=checkpoint),
             describe,
             about,
             None if held_out is None else lambda: self.scores(model, held_out),
-            **more,
+            **{"n_examples": len(data), **more},
         )
+
+    def train_again(self, model: Any, file: str, options: Any) -> Training:
+        """What it takes to train another model as this one was, on a file that is read as the options of ``report`` say."""
+        own = {field.name for field in dataclasses.fields(self.options)}
+        given = {name: value for name, value in vars(options).items() if name in own and value is not None}
+        return self.start(
+            file, None, self.options(**{**given, **self.reading_like(model)}), lambda **more: self.like(model, more)
+        )
+
+    def like(self, model: Any, more: dict[str, Any]) -> Any:
+        """An estimator with the parameters of the model, where it has any, and more."""
+        return type(model)(**{**more, **{name: value for name, value in model.parameters().items() if value is not None}})
+
+    def reading_like(self, model: Any) -> dict[str, Any]:
+        """Options of ``train`` that a model remembers: how its file was read."""
+        return {}
 
     def workload(self, folder: Path) -> Path:
         """A tiny file to train on, written there: what tests of all tasks use."""
@@ -157,6 +175,14 @@ class Command:
     def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
         """Labels of a file that are probably wrong, worst first."""
         raise NotImplementedError
+
+    def report(self, model: Any, file: str, options: Any) -> Any:
+        """All there is to tell of a model's answers to a file that has the truth: a `ModelReport`."""
+        try:
+            module = self.module("model_report")
+        except ModuleNotFoundError:
+            raise Refusal("report: this task does not say yet what there is to tell of its models.") from None
+        return module.report(model, self.read_for(model, file, options), options)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         """What ``repair`` may not change in a file, and what it may: each comparable by ``==``."""

@@ -2,8 +2,8 @@
 
 What every ``train`` has is `Learning` and `Run`; a task adds a dataclass of its own. A field that is called like a parameter of
 the estimator is that parameter, and has its default where it is not given; others say how to read files. Of the verbs that work
-with a model, ``predict``, ``evaluate``, ``inspect`` and ``suspects`` have the options of all tasks together, and refuse those
-that the task of the model does not have.
+with a model, ``predict``, ``evaluate``, ``inspect``, ``suspects`` and ``report`` have the options of all tasks together, and
+refuse those that the task of the model does not have.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ class Training(NamedTuple):
     """What a task has made of the files it was given: all that is left is to fit."""
 
     estimator: Any
-    fit: Callable[..., Any]  #: (checkpoint=path or None)
+    fit: Callable[..., Any]  #: (checkpoint=path or None, weight=None): weights of examples, 0 leaves one out
     describe: str  #: a line for people: how much there is to learn from
     about: Callable[[], dict[str, Any]]  #: after fitting: examples, labels, features, ... for machines
     score: Callable[[], dict[str, Any]] | None = None  #: of the finished model on held-out data
     metric: str = "accuracy"  #: what early stopping judges by
     refusals: bool = True  #: whether an output that a ramp loss gives up on may be a wrong label
+    n_examples: int = 0
 
 
 @dataclass
@@ -156,6 +157,17 @@ class Suspects:
     def folds_to_judge(self) -> int | str | None:
         """As estimators want it."""
         return "auto" if self.folds is None else self.folds or None
+
+
+@dataclass
+class ReportOptions:
+    """Of ``report``."""
+
+    resamples: int = option(None, "Draws for intervals; 0: none.", min=0, default=1000)
+    level: float = option(None, "Of the intervals.", min=0.01, max=0.9999, default=0.95)
+    seed: int = option(None, "Of the draws.", min=0, default=0)
+    worst: int = option(OUTPUT, "Wrong answers that are shown, or drawn, at most.", min=0, default=12)
+    encoding: str = option(FILES, "Of the text.", default="utf-8")
 
 
 def parameters_of(options: Any, estimator: Any) -> dict[str, Any]:

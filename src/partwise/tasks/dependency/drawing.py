@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from xml.sax.saxutils import escape
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 UP, DOWN, LEFT, RIGHT = 1, 2, 4, 8
 SHAPES = "  ││ ┘┐┤ └┌├─┴┬┼"  # by the ways that lines leave a cell
 WIDE, HIGH, MARGIN = 9, 26, 14  # pixels: of a character, between two levels of arcs, around
+MARKED = "#c44e52"
 
 
 def as_text(words: Sequence[str], heads: Sequence[int], relations: Sequence[str] | None = None) -> str:
@@ -59,8 +60,13 @@ def overlap(a: tuple[int, int, int], b: tuple[int, int, int]) -> bool:
     return a[0] < b[1] and b[0] < a[1] or a[:2] == b[:2]
 
 
-def as_svg(words: Sequence[str], heads: Sequence[int], relations: Sequence[str] | None = None) -> str:
-    """An SVG picture: the words in a row, an arc from each head to its words with the relation on it, the root from above."""
+def as_svg(
+    words: Sequence[str], heads: Sequence[int], relations: Sequence[str] | None = None, marked: Collection[int] = ()
+) -> str:
+    """An SVG picture: the words in a row, an arc from each head to its words with the relation on it, the root from above.
+
+    Arcs to the words numbered `marked`, from 1, are red.
+    """
     n = len(words)
     check(words, heads, relations)
     names = [""] * n if relations is None else list(relations)
@@ -77,16 +83,16 @@ def as_svg(words: Sequence[str], heads: Sequence[int], relations: Sequence[str] 
     ]
     labels = []
     for m, h in enumerate(heads, 1):
-        x = centres[m - 1]
+        x, colour = centres[m - 1], f' stroke="{MARKED}"' if m in marked else ""
         if h == 0:
-            out.append(f'<path d="M{x:.1f},{MARGIN} L{x:.1f},{base}"/>')
+            out.append(f'<path{colour} d="M{x:.1f},{MARGIN} L{x:.1f},{base}"/>')
             labels.append((x + 3, MARGIN + 9.0, names[m - 1], "start"))
         else:
             start = centres[h - 1] + (5 if m > h else -5)
             y = base - HIGH * levels[m - 1]
-            out.append(f'<path d="M{start:.1f},{base} C{start:.1f},{y:.1f} {x:.1f},{y:.1f} {x:.1f},{base}"/>')
+            out.append(f'<path{colour} d="M{start:.1f},{base} C{start:.1f},{y:.1f} {x:.1f},{y:.1f} {x:.1f},{base}"/>')
             labels.append(((start + x) / 2, base - 0.75 * HIGH * levels[m - 1] - 3, names[m - 1], "middle"))
-        out.append(f'<path d="M{x - 3:.1f},{base - 6} L{x:.1f},{base} L{x + 3:.1f},{base - 6}"/>')
+        out.append(f'<path{colour} d="M{x - 3:.1f},{base - 6} L{x:.1f},{base} L{x + 3:.1f},{base - 6}"/>')
     out.append('</g><g fill="#4c72b0" font-size="10">')
     out += [f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{side}">{escape(name)}</text>' for x, y, name, side in labels if name]
     out.append('</g><g fill="#222" text-anchor="middle">')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from xml.sax.saxutils import escape
 
 PIXEL = 6  # of a pixel's square
 COLOURS = ("#d9d9d9", "#d65f4f", "#4c78c8", "#5fae57", "#e3bd3b", "#8c5fb0", "#3fb6b6", "#a0744c", "#e08fb4", "#555555")
@@ -25,3 +26,14 @@ def as_svg(panels: Sequence[Sequence[Sequence[Any]]], labels: Sequence[Any]) -> 
                     start = c
     head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{len(panels) * (width + PIXEL)}" height="{height + PIXEL}">'
     return head + "".join(squares) + "</svg>\n"
+
+
+def legend(labels: Sequence[Any]) -> str:
+    """One SVG picture: which colour stands for which label."""
+    parts, side, line = [], 2 * PIXEL, 3 * PIXEL
+    for k, label in enumerate(labels):
+        parts.append(f'<rect x="0" y="{k * line}" width="{side}" height="{side}" fill="{COLOURS[k % len(COLOURS)]}"/>')
+        parts.append(f'<text x="{side + PIXEL}" y="{k * line + side - 2}" fill="#222">{escape(str(label))}</text>')
+    width = side + 2 * PIXEL + 8 * max(len(str(label)) for label in labels)
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{line * len(labels)}" font-size="12">'
+    return head + "".join(parts) + "</svg>\n"

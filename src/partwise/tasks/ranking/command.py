@@ -98,7 +98,12 @@ class Rank(Command):
             }
 
         describe = f"{data.name}: {len(data):,} documents of {queries:,} queries, {data.X.shape[1]} features"
+
+        def fit(checkpoint: Any, weight: Any = None) -> None:
+            ranker.fit(data, sample_weight=data.weights_of(weight), validation=held_out, checkpoint=checkpoint)
+
         made = self.training(ranker, data, held_out, describe, about, metric=f"ndcg@{ranker.k}", refusals=False)
+        made = made._replace(fit=fit, n_examples=queries)
         if held_out is None:
             return made
         return made._replace(score=lambda: scores_of(held_out, ranker.predict(held_out), ranker.k))  # they are scaled already
@@ -119,6 +124,9 @@ class Rank(Command):
         if found["queries_without_relevant"]:
             lines.append(f"{found['queries_without_relevant']:,} queries have nothing relevant in them and are not counted")
         return "\n".join(lines)
+
+    def reading_like(self, model: Any) -> dict[str, Any]:
+        return {"raw": is_raw(model)}
 
 
 def scores_of(data: Any, scores: Any, k: int) -> dict[str, Any]:

@@ -69,6 +69,15 @@ class RankingSet:
         """Where a document is, in words."""
         return f"{self.name}, line {self.lines[i]}"
 
+    def weights_of(self, queries: np.ndarray | None) -> np.ndarray | None:
+        """The weights of queries, in the order in which these are first met, as weights of their documents."""
+        if queries is None:
+            return None
+        weights = np.zeros(len(self))
+        for own, weight in zip(self.queries, queries, strict=True):
+            weights[own] = weight
+        return weights
+
     def take(self, which: Any) -> RankingSet:
         """The documents numbered `which`."""
         which = np.asarray(which, np.int64)

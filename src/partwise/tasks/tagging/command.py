@@ -149,6 +149,15 @@ class Suspects(ColumnFormat, common.Suspects):
     unknown_label: str | None = option(LABELS, "The cell that stands for an unknown label, say '?'.")
 
 
+@dataclass
+class ReportOptions(ColumnFormat, common.ReportOptions):
+    """Of ``report``."""
+
+    label_column: int | None = option(
+        FILES, "Column of the true labels, from 0; negative: from the last. (default: as in training)"
+    )
+
+
 class Tag(Command):
     """Chunks, entities, parts of speech, segments."""
 
@@ -160,6 +169,7 @@ class Tag(Command):
     evaluate_options = Evaluate
     inspect_options = Inspect
     suspects_options = Suspects
+    report_options = ReportOptions
     reading = ("separator", "comment", "encoding", "label_column", "unknown_label")
     forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
     tiny = "chunks.txt", "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n"
@@ -189,13 +199,13 @@ class Tag(Command):
         names = first.labels.distinct if held_out is None else held_out.labels.distinct
         metric = metric_for(tagger.validation_metric, first.labels.learn(first.columns.place), names)
 
-        def fit(checkpoint: Any) -> None:
+        def fit(checkpoint: Any, weight: Any = None) -> None:
             validation = None if held_out is None else (held_out.columns, held_out.labels)
             tagger.keep_held_out = True  # it is scored in the end, without being encoded again
             if options.stream:
                 tagger.fit_stream(data, data.column, labels=source.labels, validation=validation, checkpoint=checkpoint)
             else:
-                tagger.fit(data.columns, data.labels, validation=validation, checkpoint=checkpoint)
+                tagger.fit(data.columns, data.labels, weight, validation=validation, checkpoint=checkpoint)
             tagger.given_scheme_ = first.scheme if options.scheme not in (None, first.scheme) else None
             tagger.templates = None  # the encoder knows; a path would mean nothing on another machine
 
@@ -209,7 +219,19 @@ class Tag(Command):
             }
 
         score = None if held_out is None else lambda: scores_of(tagger, held_out)
-        return Training(tagger, fit, data.describe(), about, score, "f1" if metric == "f1" else "accuracy")
+        judged_by = "f1" if metric == "f1" else "accuracy"
+        return Training(tagger, fit, data.describe(), about, score, judged_by, n_examples=data.n_sentences)
+
+    def like(self, model: Any, more: dict[str, Any]) -> Any:
+        made = super().like(model, more)
+        made.templates = [template.text for template in getattr(model.encoder_, "templates", ())] or None
+        return made
+
+    def reading_like(self, model: Any) -> dict[str, Any]:
+        from partwise.tasks.tagging.answers import Answers
+
+        found = {} if model.label_column_ is None else {"label_column": model.label_column_}
+        return found if model.given_scheme_ is None else {**found, "scheme": Answers(model).own}
 
     def predict(self, model: Any, file: str, options: Any, write: Callable[[bytes], Any], seconds: Seconds) -> dict[str, Any]:
         from partwise.tasks.tagging.labelled_text import label_file
@@ -249,6 +271,12 @@ class Tag(Command):
             model = SequenceLabeler(**parameters_of(options, SequenceLabeler))
         require_columns(model)
         return list_suspects(model, file, options, seconds)
+
+    def report(self, model: Any, file: str, options: Any) -> Any:
+        from partwise.tasks.tagging.model_report import report
+
+        require_columns(model)
+        return report(model, file, options)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         from partwise.tasks.tagging.files import Source, column_called

@@ -194,7 +194,7 @@ def summary_table(about: dict[str, Any]) -> Any:
             continue
         _add(table, key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
     for key, value in (about["training"] or {}).items():
-        if key not in about:
+        if key not in about and not isinstance(value, dict):
             _add(table, f"training: {key.replace('_', ' ')}", f"{value:g}" if isinstance(value, float) else str(value))
     return table
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from partwise.tasks.common.resampling import Interval
 from partwise.tasks.tagging.counts import Labels, SequenceCounts, sequence_counts, sequence_counts_coded
-from partwise.tasks.tagging.resampling import Interval, bootstrap_intervals
+from partwise.tasks.tagging.resampling import bootstrap_intervals
 from partwise.tasks.tagging.scores import SpanScores
 
 

@@ -24,67 +24,16 @@ Cost: O(R n) time, in blocks of bounded memory. All sums are of integers, so res
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from partwise.tasks.common.resampling import Interval, check_resampling, draws, limits, sums_over, swaps
 from partwise.tasks.tagging.counts import SPAN_MEASURES, SequenceCounts, measure_of
 
-BLOCK = 1 << 20  # numbers drawn at a time
 TESTS = ("randomisation", "bootstrap")
-
-
-class Interval(NamedTuple):
-    """A measure and the interval that chance could have moved it in."""
-
-    value: float
-    low: float
-    high: float
-
-
-def check_resampling(n_resamples: Any, level: Any) -> None:
-    """Raise, in scikit-learn's words, for parameters that make no sense."""
-    if not (isinstance(n_resamples, int | np.integer) and not isinstance(n_resamples, bool) and n_resamples >= 1):
-        raise ValueError(f"The 'n_resamples' parameter must be an int in the range [1, inf). Got {n_resamples!r} instead.")
-    if not (isinstance(level, float | np.floating) and 0 < level < 1):
-        raise ValueError(f"The 'level' parameter must be a float in the range (0, 1). Got {level!r} instead.")
-
-
-def _draws(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Blocks (draws, n): how often each of n sequences is in each draw; n_resamples draws in all."""
-    for block in _blocks(n, n_resamples):
-        drawn = rng.integers(n, size=(block, n))
-        drawn += n * np.arange(block)[:, None]
-        yield np.bincount(drawn.ravel(), minlength=block * n).reshape(block, n).astype(np.float64)
-
-
-def _swaps(n: int, n_resamples: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
-    """Blocks (draws, n) of zeros and ones, by the toss of a coin."""
-    for block in _blocks(n, n_resamples):
-        bits = np.unpackbits(rng.integers(256, size=(block, -(-n // 8)), dtype=np.uint8), axis=1, count=n)
-        yield bits.astype(np.float64)
-
-
-def _blocks(n: int, n_resamples: int) -> Iterator[int]:
-    size = max(1, BLOCK // max(n, 1))
-    for done in range(0, n_resamples, size):
-        yield min(size, n_resamples - done)
-
-
-def _sums(blocks: Iterator[np.ndarray], table: np.ndarray) -> np.ndarray:
-    """(draws, columns): the sums of a table's rows over each draw."""
-    return np.concatenate([block @ table for block in blocks])
-
-
-def _limits(values: np.ndarray, level: float) -> tuple[float, float]:
-    """The middle `level` of the values; nan if there are none (a draw of empty sequences has no accuracy and does not count)."""
-    values = values[~np.isnan(values)]
-    if not len(values):
-        return float("nan"), float("nan")
-    low, high = np.quantile(values, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
 
 
 def bootstrap_intervals(
@@ -132,13 +81,13 @@ def bootstrap_intervals(
     n = len(counts)
     rng = np.random.default_rng(random_state)
     if n and tables:
-        drawn = np.split(_sums(_draws(n, n_resamples, rng), np.concatenate(tables, axis=1)), len(tables), axis=1)
+        drawn = np.split(sums_over(draws(n, n_resamples, rng), np.concatenate(tables, axis=1)), len(tables), axis=1)
     else:
         drawn = [np.zeros((1, table.shape[1])) for table in tables]
     found: dict[str | None, dict[str, Interval]] = {}
     for kind, table, sums, names in zip(types, tables, drawn, asked, strict=True):
         total = table.sum(0)
-        found[kind] = {name: Interval(float(measure_of(name, total)), *_limits(measure_of(name, sums), level)) for name in names}
+        found[kind] = {name: Interval(float(measure_of(name, total)), *limits(measure_of(name, sums), level)) for name in names}
     return found
 
 
@@ -233,11 +182,11 @@ def compare(
     observed = float(difference(total_a, total_b))
     k = table_a.shape[1]
     if len(a):
-        sums = _sums(_draws(len(a), n_resamples, rng), np.concatenate([table_a, table_b], axis=1))
+        sums = sums_over(draws(len(a), n_resamples, rng), np.concatenate([table_a, table_b], axis=1))
     else:
         sums = np.zeros((1, 2 * k))
     drawn = difference(sums[:, :k], sums[:, k:])
-    low, high = _limits(drawn, level)
+    low, high = limits(drawn, level)
     if np.isnan(observed):
         p_value = float("nan")
     elif observed == 0:
@@ -248,7 +197,7 @@ def compare(
     else:
         swap = table_a - table_b
         swap = swap[swap.any(1)]  # where both say the same, swapping changes nothing
-        moved = _sums(_swaps(len(swap), n_resamples, rng), swap)
+        moved = sums_over(swaps(len(swap), n_resamples, rng), swap)
         swapped = difference(total_a - moved, total_b + moved)
         as_large = np.count_nonzero(np.abs(swapped) >= abs(observed) - 1e-12)  # ties are ties, whatever the rounding
         p_value = (1 + as_large) / (1 + n_resamples)
