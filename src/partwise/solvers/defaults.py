@@ -170,6 +170,7 @@ def choose(
             epochs = max(epochs, min(math.ceil(STEPS / examples), MOST_EPOCHS))
         epochs = None if epochs is None else epochs * (JUDGED if name == "out_of_fold" else ROUNDS.get(kind, 1))
     if C is None:
+        kind = MARGIN if name == "out_of_fold" else kind  # what is left when wrong labels are refused is a hinge
         C = SPARSE_C if l1_ratio > 0.0 else task.C.get(kind, WEIGHTS[kind])
         if spread is not None and 0.0 < spread < math.inf and l1_ratio == 0.0:
             C = UNSCALED[kind] / spread
@@ -183,6 +184,6 @@ def _solver(kind: str, loss: Loss, l1_ratio: float, task: Defaults, streamed: bo
     if l1_ratio > 0.0:
         return "owlqn" if loss.has_gradient else "admm"
     chosen = task.solver.get(kind, SOLVERS[kind])
-    return (
-        "dca" if streamed and chosen in ("pegasos", "out_of_fold") and kind != SOFT_RAMP else chosen
-    )  # soft ramps have no solver for streams
+    if streamed and chosen in ("pegasos", "out_of_fold") and kind != SOFT_RAMP:  # soft ramps have no solver for streams
+        return "dca"
+    return chosen

@@ -208,9 +208,8 @@ class OutOfFold(Solver):
 
     def weights(self, state: OutOfFoldState) -> np.ndarray:
         if state.judges:  # the last problem is not begun
-            return np.mean([self.solver.weights(judge) for judge in state.judges], axis=0, dtype=np.float64).astype(
-                self.solver.weights(state.judges[0]).dtype
-            )
+            found = [self.solver.weights(judge) for judge in state.judges]
+            return np.mean(found, axis=0).astype(found[0].dtype, copy=False)
         return self.solver.weights(state.inside)
 
     def bounds(self, task: Task, state: OutOfFoldState) -> Value:
