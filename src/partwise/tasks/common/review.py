@@ -94,6 +94,8 @@ class Review:
     reading: dict[str, Any]  #: options of ``train`` that say how to read the file
     separator: str | None = None  #: of CSV: what is typed is quoted where it must be
     reasons: str = ""  #: why there are none, or what they are
+    #: what cells hold: "labels"; "heads": the number of a word's head, a tab and the relation to it; "brackets": a whole tree
+    shape: str = "labels"
 
     def packed(self, task: str, source: EditableText, said: str) -> dict[str, Any]:
         """The data of the page."""
@@ -115,6 +117,7 @@ class Review:
             "hint": self.hint,
             "separator": self.separator,
             "reasons": self.reasons,
+            "shape": self.shape,
             "passages": [passage.packed(names) for passage in self.passages],
             "items": [item.packed(names) for item in self.items],
         }
