@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from oracle_checks import check_agreement
 from partwise import FactorGraph, graph_families, graph_problem, kernels, multiclass_problem, solve
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
@@ -83,6 +84,17 @@ def test_probabilities_by_lbfgs():
     result = solve(problem, "crf", "lbfgs", 1.0, tol=1e-6, max_epochs=100)
     assert result.converged and result.primal == pytest.approx(primal_by_listing(problem, Family(1, 0), 1.0, result.w))
     assert result.gap <= 1e-5 * result.primal
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_agreement_by_enumeration(hidden):
+    problem = graph_problem(*some_graphs(hidden=hidden))
+    check_agreement(problem, np.random.default_rng(3).normal(size=problem.n_weights), -1)
+    g = FactorGraph()
+    g.unary(g.bits(3), features=np.eye(3), weights="bit")
+    for truth in ([1, 0, 1], [0, -1, 1]):
+        bits = graph_problem([g], [truth])
+        check_agreement(bits, np.random.default_rng(3).normal(size=bits.n_weights), -1)
 
 
 @pytest.mark.parametrize("cycle", [False, True])
