@@ -86,6 +86,26 @@ def test_probabilities_by_lbfgs():
     assert result.gap <= 1e-5 * result.primal
 
 
+def same_arrays(a, b):
+    """Whether two packed problems hold the same, array by array."""
+    return all(same_arrays(x, y) if isinstance(x, tuple) else np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("tie", [None, "potts"])
+def test_taking_some_graphs(hidden, tie):
+    graphs, y = some_graphs(n=5, tie=tie, hidden=hidden)
+    families = graph_families(graphs)
+    for which in ([3, 0], [1, 2, 3, 4], []):
+        taken = kernels.take(graph_problem(graphs, y, families=families), np.array(which, int))
+        packed = graph_problem([graphs[i] for i in which], [y[i] for i in which], families=families)
+        if which:
+            assert type(taken) is type(packed) and same_arrays(taken, packed)
+        assert kernels.n_examples(taken) == len(which)
+    some = graph_problem(graphs, [*y[:-1], np.abs(y[-1])], families=families)
+    assert not kernels.is_partial(kernels.take(some, np.array([4])))
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 def test_agreement_by_enumeration(hidden):
     problem = graph_problem(*some_graphs(hidden=hidden))
