@@ -6,6 +6,7 @@
 
 /** A menu of labels, and a line to type another. */
 function editor(item, passage, labels, doubted) {
+  if (isText()) return textEditor(item, passage, labels);
   const here = labels[editing];
   const known = data.labels.slice(0, data.menu);
   const names = known.includes(here) ? known : [here, ...known];
@@ -52,7 +53,7 @@ function editWord(word) {
   editing = word;
   showCard();
   byId("typed").focus();
-  byId("typed").select();
+  if (!isText()) byId("typed").select();
 }
 
 function leaveEditing() {
@@ -188,7 +189,8 @@ function pressed(event) {
 
 function begin() {
   byId("said").textContent = data.said;
-  fillPairs();
+  if (isText()) byId("pair").parentElement.hidden = true; // no two texts are a pair of labels that comes again
+  else fillPairs();
   let waiting = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(waiting);

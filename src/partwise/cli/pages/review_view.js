@@ -64,7 +64,7 @@ function matches(item, number, wanted, pair, only) {
   if (pair && !item.doubts.some((doubt) => pairOf(item, doubt) === pair)) return false;
   if (!wanted) return true;
   const passage = data.passages[item.passage];
-  passage.sought ??= [passage.words.join(" "), ...(passage.fields ?? []).map(([, value]) => value)].join(" ").toLowerCase();
+  passage.sought ??= [passage.words.join(" "), ...(passage.above ?? []), ...(passage.fields ?? []).map(([, value]) => value)].join(" ").toLowerCase();
   const labels = () => item.doubts.flatMap((doubt) => [passage.given[doubt.word], doubt.believed]).map((k) => data.labels[k]);
   return passage.sought.includes(wanted) || labels().some((label) => label.toLowerCase().includes(wanted));
 }
@@ -107,7 +107,7 @@ function showList() {
     const { passage, doubts, margin } = data.items[item];
     const { words, given, line } = data.passages[passage];
     const doubt = doubts[0];
-    const pair = doubt ? `${shownLabel(data.labels[given[doubt.word]])} → ${shownLabel(data.labels[doubt.believed])}` : "";
+    const pair = isText() ? textDifference(item) : doubt ? `${shownLabel(data.labels[given[doubt.word]])} → ${shownLabel(data.labels[doubt.believed])}` : "";
     const word = doubt ? words[doubt.word] : words[0];
     const row = make(
       "button",
@@ -160,7 +160,7 @@ function fillCard(card, item) {
       make("span", { class: "margin", title: "how much better the best other answer scores" }, `margin ${number(margin)}`),
       make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
     ),
-    passageView(item, passage, labels, doubted),
+    isText() ? textView(item, passage, labels) : passageView(item, passage, labels, doubted),
     fieldsView(passage),
     make(
       "div",
@@ -173,7 +173,7 @@ function fillCard(card, item) {
       make("button", { type: "button", id: "undo", disabled: !state.history.length, onclick: undo }, "Undo ", make("kbd", {}, "u")),
     ),
     editing >= 0 ? editor(item, passage, labels, doubted) : "",
-    ...doubts.map((doubt) => doubtView(passage, doubt)),
+    ...(isText() ? [] : doubts.map((doubt) => doubtView(passage, doubt))),
     data.reasons ? make("p", { class: "note" }, data.reasons) : "",
   );
 }
