@@ -54,7 +54,7 @@ function editWord(word) {
   showCard();
   const field = document.querySelector(".editor .first");
   field.focus();
-  field.select?.();
+  if (field.matches("input")) field.select();
 }
 
 function leaveEditing() {
@@ -90,7 +90,7 @@ function kept(saved, text) {
 function decide(decision) {
   const item = current();
   if (item < 0) return;
-  const wrong = shape().refusal(item, state.labelsAfter(item, decision));
+  const wrong = kind().refusal(item, state.labelsAfter(item, decision));
   if (wrong) {
     say(wrong);
     return;
@@ -197,7 +197,8 @@ function pressed(event) {
 
 function begin() {
   byId("said").textContent = data.said;
-  fillPairs();
+  if (kind().pair) fillPairs();
+  else byId("pair").parentElement.hidden = true;
   let waiting = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(waiting);
