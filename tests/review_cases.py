@@ -42,7 +42,7 @@ def write_page(folder, sentences, doubts, whole=True):
     return file, page
 
 
-def write_text_page(folder, editor, rows, believed, above=(), task="fold"):
+def write_text_page(folder, shape, rows, believed, above=(), task="fold"):
     """A file of rows of cells with tabs between them, edited as text, and its page; `believed` has other cells for some rows."""
     file, page = folder / "corpus.txt", folder / "page.html"
     file.write_text("".join("\t".join(row) + "\n" for row in rows))
@@ -55,6 +55,6 @@ def write_text_page(folder, editor, rows, believed, above=(), task="fold"):
         if k in believed:
             doubts = [DoubtedWord(j, cell, 0.9) for j, cell in enumerate(believed[k])]
             items.append(ReviewItem(k, 0.9, doubts))
-    review = Review(passages, items, [], True, ".*", "", {"encoding": "utf-8"}, editor=editor)
+    review = Review(passages, items, [], True, ".*", "", {"encoding": "utf-8"}, shape=shape)
     page.write_bytes(made_page(review.packed(task, source, f"{len(items)} of {len(rows)}"), source))
     return file, page

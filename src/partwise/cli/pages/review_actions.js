@@ -54,7 +54,7 @@ function editWord(word) {
   showCard();
   const field = document.querySelector(".editor .first");
   field.focus();
-  if (field.matches("input")) field.select();
+  field.select?.();
 }
 
 function leaveEditing() {
@@ -90,7 +90,7 @@ function kept(saved, text) {
 function decide(decision) {
   const item = current();
   if (item < 0) return;
-  const wrong = kind().refusal(item, state.labelsAfter(item, decision));
+  const wrong = shape().refusal(item, state.labelsAfter(item, decision));
   if (wrong) {
     say(wrong);
     return;
@@ -197,8 +197,7 @@ function pressed(event) {
 
 function begin() {
   byId("said").textContent = data.said;
-  if (kind().pair) fillPairs();
-  else byId("pair").parentElement.hidden = true;
+  fillPairs();
   let waiting = 0;
   byId("search").addEventListener("input", () => {
     clearTimeout(waiting);

@@ -2,8 +2,7 @@
 //
 // A passage has one word, the sentence, and one cell, the text of its tree: "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))".
 
-EDITORS.brackets = {
-  ...EDITORS.menu,
+SHAPES.brackets = {
   text: (passage, text, other) => differing(text, other).map((one) => `(${one.label} ${wordsIn(one).join(" ")})`).join(" ") || "no other brackets",
   pair(given, believed) {
     const [before, after] = [differing(given, believed), differing(believed, given)].map((some) => some.map((one) => one.label));
@@ -11,6 +10,7 @@ EDITORS.brackets = {
     return `${few(before)} → ${few(after)}`;
   },
   view: bracketsView,
+  drawn: () => {},
   editor: bracketsEditor,
   refusal: (item, labels) => notThisTree(state.passageOf(item), labels[0]),
 };

@@ -11,8 +11,7 @@ const arcOf = (cell) => cell.split("\t");
 const arcText = (head, relation) => (relation === "_" ? head : `${head}, ${relation}`);
 const headName = (passage, head) => (head === "0" ? "root" : head === "_" ? "not known" : `${passage.words[head - 1]} (${head})`);
 
-EDITORS.heads = {
-  ...EDITORS.menu,
+SHAPES.heads = {
   text: (passage, cell) => arcText(headName(passage, arcOf(cell)[0]), arcOf(cell)[1]),
   pair(given, believed) {
     const [before, after] = [arcOf(given)[1], arcOf(believed)[1]];
@@ -75,8 +74,8 @@ function treeView(item, passage, labels, doubted) {
     const changed = labels[k] !== given;
     const classes = ["token", doubted.has(k) ? "doubted" : "", changed ? "changed" : "", editing === k ? "editing" : ""];
     const children = [make("bdi", { class: "form" }, form), make("span", { class: "label" }, String(k + 1))];
-    const believed = doubted.has(k) ? `, believed ${EDITORS.heads.text(passage, data.labels[doubted.get(k).believed])}` : "";
-    const said = `${form}: head ${EDITORS.heads.text(passage, labels[k])}${believed}. ${picking ? "Choose as head" : "Edit"}`;
+    const believed = doubted.has(k) ? `, believed ${SHAPES.heads.text(passage, data.labels[doubted.get(k).believed])}` : "";
+    const said = `${form}: head ${SHAPES.heads.text(passage, labels[k])}${believed}. ${picking ? "Choose as head" : "Edit"}`;
     const usable = picking ? k !== editing : editable.has(k);
     row.append(
       usable
@@ -197,7 +196,7 @@ function setArc(item, word, head, relation) {
   if (head !== before && relation === was && head === "0" && names.includes("root")) relation = "root";
   const labels = state.labelsOf(item);
   labels[word] = `${head}\t${relation}`;
-  const wrong = EDITORS.heads.refusal(item, labels);
+  const wrong = SHAPES.heads.refusal(item, labels);
   if (wrong) {
     say(wrong);
     byId("head").value = before;
@@ -206,7 +205,7 @@ function setArc(item, word, head, relation) {
   const roots = labels.filter((cell) => arcOf(cell)[0] === "0").length;
   const more = roots > 1 ? ` ${roots} words hang from the root now.` : head !== "0" && relation === "root" ? " Choose its relation, too." : "";
   picking = false;
-  kept(state.edit(item, word, labels[word]), `${passage.words[word]}: ${EDITORS.heads.text(passage, labels[word])}.${more}`);
+  kept(state.edit(item, word, labels[word]), `${passage.words[word]}: ${SHAPES.heads.text(passage, labels[word])}.${more}`);
   show();
   byId("relation")?.focus();
 }

@@ -1,5 +1,5 @@
 // Cells that are edited as text: a dot-bracket, the rows of an alignment. The cells of a passage are edited together, a line each;
-// a kind of text (TEXTS, by the name in data.editor) knows what is wrong with such lines, and where two of them differ.
+// a kind of text knows what is wrong with such lines, and where two of them differ.
 
 const OPENING = "([{<ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const CLOSING = ")]}>abcdefghijklmnopqrstuvwxyz";
@@ -44,47 +44,61 @@ function movedLetters(row, other, row2, other2) {
   return new Set(moved.flatMap((is, k) => (is ? [k] : [])));
 }
 
-// check(cells, given): what is wrong, or nothing. marks(cells, others): of each cell, the columns where the two differ.
-// inColumns: whether column k of all lines, those above too, is about one thing.
-const TEXTS = {
-  "dot-bracket": {
-    inColumns: true,
-    check([structure], [given]) {
-      if (structure.length !== given.length) return `The structure has ${structure.length} characters, and must have ${given.length}.`;
-      try {
-        pairedBases(structure);
-      } catch (error) {
-        return error.message;
-      }
-      return "";
-    },
-    marks([structure], [other]) {
-      const [ours, theirs] = [pairedBases(structure), pairedBases(other)];
-      return [new Set(ours.flatMap((partner, k) => (partner !== theirs[k] ? [k] : [])))];
-    },
+const DOT_BRACKET = {
+  inColumns: true, // column k of all lines, those above too, is about one thing
+  /** What is wrong with cells; nothing, if they are fine. */
+  check([structure], [given]) {
+    if (structure.length !== given.length) return `The structure has ${structure.length} characters, and must have ${given.length}.`;
+    try {
+      pairedBases(structure);
+    } catch (error) {
+      return error.message;
+    }
+    return "";
   },
-  alignment: {
-    inColumns: false,
-    check([first, second, core], [given1, given2]) {
-      for (const [row, given] of [[first, given1], [second, given2]]) {
-        if (/\s/.test(row)) return "A row has no blanks in it.";
-        if (bare(row) !== bare(given)) return `${row} does not have the letters of ${bare(given)}: only gaps may change.`;
-      }
-      if (first.length !== second.length) return `The rows have ${first.length} and ${second.length} columns, and must have as many as each other.`;
-      if ([...first].some((letter, k) => "-.".includes(letter) && "-.".includes(second[k]))) return "Both rows have a gap in one column.";
-      if (core !== undefined && (core.length !== first.length || /[^01]/.test(core))) return `The line core must have 0 or 1 for each of the ${first.length} columns.`;
-      return "";
-    },
-    marks([first, second, core], [first2, second2]) {
-      const found = [movedLetters(first, second, first2, second2), movedLetters(second, first, second2, first2)];
-      return core === undefined ? found : [...found, new Set()];
-    },
+  /** Of each cell, the columns where it differs from another. */
+  marks([structure], [other]) {
+    const [ours, theirs] = [pairedBases(structure), pairedBases(other)];
+    return [new Set(ours.flatMap((partner, k) => (partner !== theirs[k] ? [k] : [])))];
   },
 };
 
-for (const name of Object.keys(TEXTS)) {
-  // no two texts are a pair of labels that comes again
-  EDITORS[name] = { ...EDITORS.menu, pair: null, brief: textDifference, view: textView, doubt: () => "", editor: textEditor };
+const ALIGNMENT = {
+  inColumns: false,
+  check([first, second, core], [given1, given2]) {
+    for (const [row, given] of [[first, given1], [second, given2]]) {
+      if (/\s/.test(row)) return "A row has no blanks in it.";
+      if (bare(row) !== bare(given)) return `${row} does not have the letters ${bare(given)}: only gaps may change.`;
+    }
+    if (first.length !== second.length) return `The rows have ${first.length} and ${second.length} columns, and must have as many as each other.`;
+    if ([...first].some((letter, k) => "-.".includes(letter) && "-.".includes(second[k]))) return "Both rows have a gap in one column.";
+    if (core !== undefined && (core.length !== first.length || /[^01]/.test(core))) return `The line core must have 0 or 1 for each of the ${first.length} columns.`;
+    return "";
+  },
+  marks([first, second, core], [first2, second2]) {
+    const found = [movedLetters(first, second, first2, second2), movedLetters(second, first, second2, first2)];
+    return core === undefined ? found : [...found, new Set()];
+  },
+};
+
+for (const [name, kind] of [["dot-bracket", DOT_BRACKET], ["alignment", ALIGNMENT]]) {
+  SHAPES[name] = {
+    text: (passage, text) => text,
+    pair: (given, believed, item) => `${kind.marks(...givenAndBelieved(item))[0].size} places`,
+    again: false,
+    view: (item, passage, labels) => textView(kind, item, passage, labels),
+    drawn: () => {},
+    editor: (item, passage, labels) => textEditor(kind, item, passage, labels),
+    refusal: (item, labels) => kind.check(labels, givenAndBelieved(data.items[item])[0]),
+  };
+}
+
+/** All cells of an item, as they are given and as they are believed. */
+function givenAndBelieved({ passage, doubts }) {
+  const given = data.passages[passage].given.map((k) => data.labels[k]);
+  const believed = [...given];
+  for (const doubt of doubts) believed[doubt.word] = data.labels[doubt.believed];
+  return [given, believed];
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -119,9 +133,8 @@ function linesView(lines) {
 }
 
 /** The cells of a passage as text: given, believed and, where it is neither, as decided. */
-function textView(item, passage, labels) {
-  const kind = TEXTS[data.editor];
-  const [given, believed] = [state.labelsAfter(item, "g"), state.labelsAfter(item, "a")];
+function textView(kind, item, passage, labels) {
+  const [given, believed] = givenAndBelieved(data.items[item]);
   const same = (other) => labels.every((label, k) => label === other[k]);
   const versions = [["given", given, believed], ["believed", believed, given]];
   if (!same(given) && !same(believed)) versions.push(["edited", labels, given]);
@@ -137,32 +150,25 @@ function textView(item, passage, labels) {
   return box;
 }
 
-/** Which cells are other than given, in few words: for the list. */
-function textDifference(item) {
-  const [given, believed] = [state.labelsAfter(item, "g"), state.labelsAfter(item, "a")];
-  const n = TEXTS[data.editor].marks(given, believed)[0].size;
-  return `${n} differ`;
-}
-
 // ---------------------------------------------------------------------------------------------------------------------
 // Editing
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** All cells of a passage in one field, a line each. */
-function textEditor(item, passage, labels) {
-  const given = state.labelsAfter(item, "g");
+function textEditor(kind, item, passage, labels) {
+  const [given, believed] = givenAndBelieved(data.items[item]);
   const longest = Math.max(...labels.map((label) => label.length), 20); // the field does not scroll: what is above it would not
   const typed = make("textarea", { id: "typed", class: "first", rows: String(given.length), cols: String(longest + 2), wrap: "off", "aria-label": "the text", autocomplete: "off", spellcheck: "false" });
   typed.value = labels.join("\n");
-  const first = Math.min(...TEXTS[data.editor].marks(given, state.labelsAfter(item, "a"))[0], longest);
-  typed.setSelectionRange(first, first); // where the first doubt is
+  const first = Math.min(...kind.marks(given, believed)[0], longest);
   const wrong = make("p", { class: "note", role: "status" });
   const cells = () => typed.value.split("\n").map((line) => line.trim());
   const refusal = () => {
     const lines = cells();
     if (lines.length !== given.length) return `There are ${lines.length} lines, and must be ${given.length}.`;
-    return TEXTS[data.editor].check(lines, given);
+    return kind.check(lines, given);
   };
+  typed.select = () => typed.setSelectionRange(first, first); // begin where the first doubt is, and keep the rest
   typed.addEventListener("input", () => wrong.replaceChildren(refusal()));
   const set = () => {
     wrong.replaceChildren(refusal());
@@ -174,8 +180,8 @@ function textEditor(item, passage, labels) {
     show();
     byId("typed")?.focus();
   };
-  const put = (decision) => {
-    typed.value = state.labelsAfter(item, decision).join("\n");
+  const put = (texts) => {
+    typed.value = texts.join("\n");
     typed.dispatchEvent(new Event("input"));
     typed.focus();
   };
@@ -191,8 +197,8 @@ function textEditor(item, passage, labels) {
     make("div", { class: "sheet" }, ...above, typed),
     wrong,
     make("button", { type: "button", onclick: set }, "Set ", make("kbd", {}, "Enter")),
-    make("button", { type: "button", onclick: () => put("a") }, "Believed"),
-    make("button", { type: "button", onclick: () => put("g") }, "Given"),
+    make("button", { type: "button", onclick: () => put(believed) }, "Believed"),
+    make("button", { type: "button", onclick: () => put(given) }, "Given"),
     make("button", { type: "button", onclick: stopEditing }, "Done ", make("kbd", {}, "Esc")),
   );
 }

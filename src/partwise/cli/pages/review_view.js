@@ -13,20 +13,19 @@ let editing = -1; // the word whose label is being edited, or -1
 let picking = false; // whether a click on another word chooses it as the head of that one
 let opened = new Set(); // gaps of the current passage that were opened
 
-/** What differs by what cells hold: how they look, are edited, and what may not stand there. Other files add theirs. */
-const EDITORS = {
-  menu: {
+/** What differs by the shape of outputs: how a passage looks, is edited, and what may not be. Other files add theirs. */
+const SHAPES = {
+  labels: {
     text: (passage, label, other) => shownLabel(label), // a cell, for people, where another stands against it
-    pair: (given, believed) => `${shownLabel(given)} → ${shownLabel(believed)}`, // what a doubt is about; null: not to filter by
-    brief: (item) => (data.items[item].doubts.length ? pairOf(data.items[item], data.items[item].doubts[0]) : ""), // for the list
+    pair: (given, believed, item) => `${shownLabel(given)} → ${shownLabel(believed)}`, // what a doubt is about, in a few letters
+    again: true, // whether such pairs come again and again, so that one may look for them
     view: passageView,
     drawn: () => {}, // called when it is on the page
-    doubt: doubtView,
     editor: (...given) => editor(...given),
     refusal: () => "", // why an item must not have these labels
   },
 };
-const kind = () => EDITORS[data.editor];
+const shape = () => SHAPES[data.shape];
 
 function browserStorage() {
   try {
@@ -60,9 +59,10 @@ const current = () => (order.length ? order[place] : -1);
 // Filters
 // ---------------------------------------------------------------------------------------------------------------------
 
-const pairOf = (item, doubt) => kind().pair(data.labels[data.passages[item.passage].given[doubt.word]], data.labels[doubt.believed]);
+const pairOf = (item, doubt) => shape().pair(data.labels[data.passages[item.passage].given[doubt.word]], data.labels[doubt.believed], item);
 
 function fillPairs() {
+  byId("pair").parentElement.hidden = !shape().again;
   const counts = new Map();
   for (const item of data.items) {
     for (const pair of new Set(item.doubts.map((doubt) => pairOf(item, doubt)))) counts.set(pair, (counts.get(pair) ?? 0) + 1);
@@ -120,7 +120,7 @@ function showList() {
     const { passage, doubts, margin } = data.items[item];
     const { words, line } = data.passages[passage];
     const doubt = doubts[0];
-    const pair = kind().brief(item);
+    const pair = doubt ? pairOf(data.items[item], doubt) : "";
     const word = doubt ? words[doubt.word] : words[0];
     const row = make(
       "button",
@@ -150,7 +150,7 @@ function showCard() {
   const [card, active] = [byId("card"), document.activeElement];
   const focused = card.contains(active) && active !== card;
   fillCard(card, current());
-  kind().drawn(card);
+  shape().drawn(card);
   if (!focused) return;
   const again = active.id ? byId(active.id) : null;
   (again && !again.disabled ? again : card).focus({ preventScroll: true });
@@ -174,7 +174,7 @@ function fillCard(card, item) {
       make("span", { class: "margin", title: "how much better the best other answer scores" }, `margin ${number(margin)}`),
       make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
     ),
-    kind().view(item, passage, labels, doubted),
+    shape().view(item, passage, labels, doubted),
     fieldsView(passage),
     make(
       "div",
@@ -186,8 +186,8 @@ function fillCard(card, item) {
       make("button", { type: "button", id: "next", disabled: place + 1 >= order.length, onclick: () => go(place + 1) }, "Next ", make("kbd", {}, "j")),
       make("button", { type: "button", id: "undo", disabled: !state.history.length, onclick: undo }, "Undo ", make("kbd", {}, "u")),
     ),
-    editing >= 0 ? kind().editor(item, passage, labels, doubted) : "",
-    ...doubts.map((doubt) => kind().doubt(passage, doubt)),
+    editing >= 0 ? shape().editor(item, passage, labels, doubted) : "",
+    ...(shape().again ? doubts : []).map((doubt) => doubtView(passage, doubt)),
     data.reasons ? make("p", { class: "note" }, data.reasons) : "",
   );
 }
@@ -250,7 +250,7 @@ function fieldsView(passage) {
 /** Given, believed, how sure, why. */
 function doubtView(passage, doubt) {
   const cells = [passage.given[doubt.word], doubt.believed].map((k) => data.labels[k]);
-  const [given, believed] = [kind().text(passage, cells[0], cells[1]), kind().text(passage, cells[1], cells[0])];
+  const [given, believed] = [shape().text(passage, cells[0], cells[1]), shape().text(passage, cells[1], cells[0])];
   const sure = doubt.sure ?? [null, null];
   const side = (title, label, p) =>
     make("div", { class: "side" }, make("span", { class: "what" }, title), make("bdi", { class: "label" }, label), p === null ? "" : make("span", {}, percent(p)));

@@ -97,9 +97,9 @@ class Review:
     reading: dict[str, Any]  #: options of ``train`` that say how to read the file
     separator: str | None = None  #: of CSV: what is typed is quoted where it must be
     reasons: str = ""  #: why there are none, or what they are
-    #: how cells are shown and edited: "menu", labels; "heads", number of the head, tab, relation; "brackets", a tree in one cell;
-    #: "dot-bracket" and "alignment", all cells of a passage as text
-    editor: str = "menu"
+    #: what cells hold: "labels"; "heads": the number of a word's head, a tab and the relation to it; "brackets": a whole tree;
+    #: "dot-bracket": a structure; "alignment": the rows of one, and its reliable columns if they are known
+    shape: str = "labels"
 
     def packed(self, task: str, source: EditableText, said: str) -> dict[str, Any]:
         """The data of the page."""
@@ -121,7 +121,7 @@ class Review:
             "hint": self.hint,
             "separator": self.separator,
             "reasons": self.reasons,
-            "editor": self.editor,
+            "shape": self.shape,
             "passages": [passage.packed(names) for passage in self.passages],
             "items": [item.packed(names) for item in self.items],
         }
