@@ -93,7 +93,7 @@ def judged_trees(found: Judgement, given: Sentences, heads: np.ndarray, relation
 
     def tree(heads: np.ndarray, relations: Any, i: int) -> Tree:
         a, b = int(starts[i]), int(starts[i + 1])
-        own = [None if head < 0 else head for head in heads[a:b].tolist()]
+        own: list[Any] = [None if head < 0 else head for head in heads[a:b].tolist()]
         return Tree(own, None if relations is None else relations[a:b])
 
     def word(heads: np.ndarray, relations: Any, t: int) -> Any:
