@@ -25,8 +25,8 @@ def column_review(sentences, doubts, whole=True, separator="\t"):
     items = []
     for k, (sentence, word, believed) in enumerate(doubts):
         why = [(f"w[0]={sentences[sentence][word][0]}", 1.5), ("suffix", -0.25)]
-        margin = 3.0 - k * 1e-5
-        items.append(ReviewItem(sentence, margin, [DoubtedWord(word, believed, margin, (0.1, 0.8), why)]))
+        wrong = 0.99 - k * 1e-6
+        items.append(ReviewItem(sentence, wrong, [DoubtedWord(word, believed, wrong, (0.1, 0.8), why)]))
     labels = sorted({label for sentence in sentences for _, label in sentence})
     reading = {"separator": separator, "comment": None, "encoding": "utf-8", "label_column": 1, "unknown_label": None}
     return Review(passages, items, labels, whole, r"[^\t\r\n]+", "A label must fit in its column.", reading)

@@ -169,15 +169,6 @@ def all_outputs(problem, i, ys):
 
 
 @kernel
-def max_marginals(problem, i, theta, nodes):
-    """nodes[t * width + c] = the highest score of an output that has label c at position t; -inf if there is none.
-
-    The twin of node marginals in the semiring (max, +), for structures whose first parts are their nodes: ``length * width`` of
-    them. The difference of two is what a label at a position costs against another, all else at its best.
-    """
-
-
-@kernel
 def agreement(problem, i, parts, given):
     """given[t] = the probability that position t of the truth is right, under the part marginals `parts` (see `expected`).
 

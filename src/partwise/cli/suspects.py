@@ -1,4 +1,4 @@
-"""``partwise suspects``: labels of a file that a model refuses to believe, likely mistakes, worst first."""
+"""``partwise suspects``: labels of a file that are probably wrong, worst first."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
 
 SHOWN = 20  # rows of the table, unless told otherwise
-HELP = """Find labels that are probably wrong: those that a model refuses to believe.
+HELP = """Find labels that are probably wrong, and how probably.
+
+    partwise suspects model train.txt
+
+judges each fifth of the file by a model trained on the rest, with the features and parameters of yours. Without a model, a ramp
+loss is taken, which gives up labels that it cannot make sense of:
 
     partwise suspects --train train.txt
-
-trains with the ramp loss, which gives up labels that it cannot make sense of, and lists them, worst first. With a model:
-
-    partwise suspects model train.txt --folds 5
 
 A page to look at them one by one, and to correct them (partwise repair writes the corrected file):
 
@@ -56,6 +57,8 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         raise Refusal("Give a model and a file; or, with --train, a file alone.")
     if given["folds"] == 1:
         raise Refusal("--folds must be 0, or at least 2: a part is judged by what was learnt from the others.")
+    if given["precision"] is not None and not 0 < given["precision"] <= 1:
+        raise Refusal(f"--precision must be more than 0 and at most 1. Got {given['precision']:g}.")
     if as_json and str(output) == "-":
         raise Refusal("--json prints on stdout: say with --output where to write the suspects.")
     html = given["html"]
@@ -87,7 +90,7 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
             "file": file or str(model),
             "model": None if file is None else str(model),
             **listing.about,
-            "refused": len(listing.rows),
+            "listed": len(listing.rows),
             **({} if html is None else {"html": str(html)}),
             "suspects": [row.as_dict() for row in listing.rows[:top]],
         }

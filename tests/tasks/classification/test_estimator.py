@@ -259,7 +259,7 @@ def test_scaled_features(data, tmp_path):
     )
     scaled.save(tmp_path / "model")
     np.testing.assert_array_equal(Classifier.load(tmp_path / "model").decision_function(X), scaled.decision_function(X))
-    assert scaled.suspicion(X, y, cv=2).shape == (120,) and model(scale=True).suspicion(X, y, cv=2).shape == (120,)
+    assert scaled.suspicion(X, y, folds=2).shape == (120,) and model(scale=True).suspicion(X, y, folds=2).shape == (120,)
     sparse = model(scale=True).fit(scipy.sparse.csr_array(X), y)
     np.testing.assert_allclose(sparse.decision_function(X), sparse.decision_function(scipy.sparse.csr_array(X)), atol=1e-9)
     assert sparse.centre_ is None and sparse.scale_ == pytest.approx(X.std(axis=0))

@@ -31,7 +31,7 @@ def test_a_file_that_has_changed_while_it_was_judged_is_refused():
 def test_what_is_not_a_number_is_null_and_lines_need_not_follow():
     assert rounded(float("inf")) is None and rounded(0.123456789) == 0.12346
     item = ReviewItem(0, float("inf"), [DoubtedWord(0, "X", -float("inf"))])
-    assert item.packed({"X": 0}) == {"passage": 0, "margin": None, "doubts": [{"word": 0, "believed": 0, "margin": None}]}
+    assert item.packed({"X": 0}) == {"passage": 0, "wrong": None, "doubts": [{"word": 0, "believed": 0, "wrong": None}]}
     passage = Passage(["a", "b"], ["X", "X"], [2, 12], [1, 3], ['"X"', "X"], [("title", "value")])
     packed = passage.packed({"X": 0})
     assert packed["lines"] == [1, 3] and packed["raw"] == ['"X"', "X"] and packed["fields"] == [["title", "value"]]

@@ -59,16 +59,16 @@ def test_sentences(folder):
     for item, suspect in zip(data["items"], listed, strict=True):
         passage = data["passages"][item["passage"]]
         assert passage["words"] == suspect["words"] and passage["line"] == suspect["line"]
-        assert item["margin"] == pytest.approx(suspect["margin"], rel=1e-4)
+        assert item["wrong"] == pytest.approx(suspect["probability"], rel=1e-4)
         found = [(doubt["word"], data["labels"][doubt["believed"]]) for doubt in item["doubts"]]
-        assert found == [(token["token"], token["believed"]) for token in suspect["tokens"]]
+        assert found == [(part["part"], part["believed"]) for part in suspect["parts"]]
     doubt = data["items"][0]["doubts"][0]
     assert 0 <= doubt["sure"][0] < doubt["sure"][1] <= 1
     assert doubt["why"] and all(isinstance(name, str) and value for name, value in doubt["why"])
 
 
 def test_tokens(folder):
-    data = page_of(folder, "--tokens", "--top", "5")
+    data = page_of(folder, "--parts", "--top", "5")
     assert len(data["items"]) == 5 and not data["whole"]
     assert all(len(item["doubts"]) == 1 for item in data["items"]) and len(data["passages"]) <= 5
     assert_cells_are_there(data, (folder / "bad").read_bytes())
@@ -93,29 +93,29 @@ def test_folds_and_no_model_at_all(folder):
     data = page_of(folder, "--folds", "2")
     doubts = [doubt for item in data["items"] for doubt in item["doubts"]]
     assert doubts and all(doubt["why"] and doubt["sure"][0] < 1 for doubt in doubts)
-    words = ("--train", folder / "bad", "--html", folder / "page.html", "--folds", "2", "--tokens", "-q")
+    words = ("--train", folder / "bad", "--html", folder / "page.html", "--folds", "2", "--parts", "-q")
     result = partwise("suspects", *words)
     assert result.exit_code == 0, result.output
     assert "believed" in (folder / "page.html").read_text()
 
 
-@pytest.mark.parametrize("cv", [None, 3])
-def test_reasons_add_up_where_one_word_differs(folder, cv):
-    """Of a sentence with one word in doubt, the differences of all weights are the margin of the sentence, undivided."""
+@pytest.mark.parametrize("folds", [None, 3])
+def test_reasons_add_up_where_one_word_differs(folder, folds):
+    """Of a sentence with one word in doubt, the differences of all weights are that of the scores of both labellings."""
     model = load(folder / "model")
     columns, judges = Source().columns(str(folder / "bad")), []
-    judged = model.judge(columns, columns.labels(-1), cv=cv, judges=judges)
+    judged = model.judge(columns, columns.labels(-1), folds=folds, judges=judges)
     data = review.JudgedColumns(model, columns, judged, columns.n_columns - 1, Source(), judges)
-    shown = judged.ranked(None, None)
+    shown = np.argsort(-judged.found.examples).tolist()
     reasons = review.Reasons(data, shown)
     tried = 0
     for k, i in enumerate(shown):
-        first, last = columns.starts[i : i + 2]
-        wrong = np.flatnonzero(judged.found.wrong[first:last])
-        if len(wrong) == 1:
+        doubted = judged.doubted(i)
+        if len(doubted) == 1:
             tried += 1
-            found = dict(reasons.of(k, int(first + wrong[0]), most=1000))
-            assert sum(found.values()) == pytest.approx(judged.found.margins[i] * np.sqrt(last - first), rel=1e-3)
+            found = dict(reasons.of(k, doubted[0], most=1000))
+            given, believed = (judges[data.parts[i]].decision_value(columns.take([i]), [y])[0] for y in judged.example(i))
+            assert sum(found.values()) == pytest.approx(believed - given, rel=1e-3)
     assert tried
 
 

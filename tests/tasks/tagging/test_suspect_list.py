@@ -35,7 +35,7 @@ def test_command_with_a_model(files):
     result = partwise("suspects", folder / "model", folder / "bad", "--truth", folder / "good", "--json", "-o", out)
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
-    assert said["sequences"] == 120 and said["refused"] == len(said["suspects"]) > 0 and "total" in said["seconds"]
+    assert said["sequences"] == 120 and said["listed"] == len(said["suspects"]) > 0 and "total" in said["seconds"]
     assert said["truth"]["wrong"] == planted.changed.sum() and said["truth"]["average_precision"] > 0.9
     hits = [planted.changed[s["example"]] for s in said["suspects"]]
     assert said["truth"]["precision"] == pytest.approx(np.mean(hits)) and said["truth"]["found"] == sum(hits)
@@ -43,24 +43,28 @@ def test_command_with_a_model(files):
     assert len(worst["words"]) == len(worst["given"]) == len(worst["believed"])
     lines = (folder / "bad").read_text().splitlines()
     assert lines[worst["line"] - 1].split()[0] == worst["words"][0] and lines[worst["line"] - 1].split()[-1] == worst["given"][0]
-    assert f"{said['refused']} of 120 sentences are not believed" in result.stderr and "average precision" in result.stderr
+    assert f"{said['listed']} of 120 sentences are listed" in result.stderr and "average precision" in result.stderr
     written = out.read_text().splitlines()
-    assert len(written) == said["refused"] + 1 and written[1].split("\t")[0] == str(worst["example"])
+    assert len(written) == said["listed"] + 1 and written[1].split("\t")[0] == str(worst["example"])
 
 
 def test_command_for_tokens_and_without_a_model(files):
     folder, planted = files
-    result = partwise("suspects", "--train", folder / "bad", "--folds", "2", "--tokens", "--top", "3", "--truth", folder / "good")
+    result = partwise("suspects", "--train", folder / "bad", "--folds", "2", "--parts", "--top", "3", "--truth", folder / "good")
     assert result.exit_code == 0, result.output
     assert f"{planted.tokens.sum()} are wrong" in result.stdout and "the first 3 of" in result.stdout
-    result = partwise("suspects", folder / "model", folder / "bad", "--tokens", "--json", "-q")
+    result = partwise("suspects", folder / "model", folder / "bad", "--parts", "--json", "-q")
     said = json.loads(result.stdout)
     assert result.stderr == ""
     lines = (folder / "bad").read_text().splitlines()
     for token in said["suspects"]:
         assert lines[token["line"] - 1].split()[0] == token["word"] and lines[token["line"] - 1].split()[-1] == token["given"]
-    margins = [token["margin"] for token in said["suspects"]]
-    assert margins == sorted(margins, reverse=True)
+    probabilities = [token["probability"] for token in said["suspects"]]
+    assert probabilities == sorted(probabilities, reverse=True) and said["expected"] > 0 and said["noise"]["trust"] > 0
+    fewer = json.loads(
+        partwise("suspects", folder / "model", folder / "bad", "--parts", "--json", "-q", "--precision", 0.999).stdout
+    )
+    assert 0 < fewer["listed"] < said["listed"] and fewer["suspects"] == said["suspects"][: fewer["listed"]]
 
 
 def test_command_refuses_in_words(files):
@@ -69,6 +73,7 @@ def test_command_refuses_in_words(files):
         ((folder / "model",), "Give a model and a file"),
         (("--train", folder / "bad", folder / "bad"), "Give a model and a file"),
         (("--train", folder / "bad", "--folds", "1"), "--folds must be 0, or at least 2"),
+        ((folder / "model", folder / "bad", "--precision", "0"), "--precision must be more than 0"),
         ((folder / "model", folder / "bad", "--json", "-o", "-"), "--json prints on stdout"),
         ((folder / "model", folder / "bad", "--label-column", "9"), "there are 3 columns"),
     ):
@@ -100,8 +105,8 @@ def test_stdout_has_all_of_them(files):
     folder, _ = files
     listed = partwise("suspects", folder / "model", folder / "bad", "-o", "-").stdout
     titles, *rows = listed.splitlines()
-    assert titles.split("\t") == ["example", "line", "margin", "text"] and all(row.count("\t") == 3 for row in rows) and rows
-    tokens = partwise("suspects", folder / "model", folder / "bad", "-o", "-", "--tokens", "--top", 2).stdout.splitlines()
+    assert titles.split("\t") == ["example", "line", "probability", "text"] and all(row.count("\t") == 3 for row in rows) and rows
+    tokens = partwise("suspects", folder / "model", folder / "bad", "-o", "-", "--parts", "--top", 2).stdout.splitlines()
     assert tokens[0].split("\t")[4:] == ["token", "word", "given", "believed"] and len(tokens) == 3
 
 
@@ -110,6 +115,6 @@ def test_options_of_other_tasks_are_refused_by_name(files, tmp_path):
     (tmp_path / "table.csv").write_text("0.0,a\n1.0,b\n0.1,a\n0.9,b\n")
     trained = partwise("train", "classify", tmp_path / "table.csv", "-o", tmp_path / "model", "--solver", "dca", "-q")
     assert trained.exit_code == 0, trained.output
-    for option in (("-C", 1), ("--tokens",)):
+    for option in (("-C", 1), ("--comment", "#")):
         said = partwise("suspects", tmp_path / "model", tmp_path / "table.csv", *option).stderr
         assert f"{option[0]} is for a model that labels sequences; {tmp_path / 'model'} classifies." in said

@@ -1,4 +1,4 @@
-"""Labels of sequences that a model refuses to believe: records, thresholds, cross-validation."""
+"""Labels of sequences that are probably wrong: records, cuts, folds."""
 
 import dataclasses
 import json
@@ -31,12 +31,12 @@ def test_planted_sentences_are_found(noisy_tagger):
     found = tagger.suspects(X, planted.y)
     hits = sum(planted.changed[suspect.example] for suspect in found)
     assert hits >= 0.9 * len(found) and hits >= 0.8 * planted.changed.sum()
-    margins = [suspect.margin for suspect in found]
-    assert margins == sorted(margins, reverse=True) and min(margins) > 0
+    probabilities = [suspect.probability for suspect in found]
+    assert probabilities == sorted(probabilities, reverse=True) and min(probabilities) > 0.5
     suspicion = tagger.suspicion(X, planted.y)
-    assert [suspicion[suspect.example] for suspect in found] == margins
+    assert [suspicion[suspect.example] for suspect in found] == probabilities
     assert average_precision(planted.changed, suspicion) > 0.95
-    assert average_precision(planted.tokens, tagger.suspicion(X, planted.y, tokens=True)) > 0.9
+    assert average_precision(planted.tokens, tagger.suspicion(X, planted.y, parts=True)) > 0.9
 
 
 def test_records_of_sequences(noisy_tagger):
@@ -44,53 +44,48 @@ def test_records_of_sequences(noisy_tagger):
     for suspect in tagger.suspects(X, planted.y, top=5):
         assert suspect.given == planted.y[suspect.example] and len(suspect.believed) == len(suspect.given)
         differ = [t for t, (a, b) in enumerate(zip(suspect.given, suspect.believed, strict=True)) if a != b]
-        assert sorted(token.token for token in suspect.tokens) == differ and differ
-        for token in suspect.tokens:
-            assert (token.given, token.believed) == (suspect.given[token.token], suspect.believed[token.token])
+        assert sorted(part.part for part in suspect.parts) == differ and differ
+        for part in suspect.parts:
+            assert (part.given, part.believed) == (suspect.given[part.part], suspect.believed[part.part])
         said = suspect.as_dict()
-        assert set(said) == {"example", "given", "believed", "margin", "tokens"}
-        assert set(said["tokens"][0]) == {"token", "given", "believed", "margin"}
+        assert set(said) == {"example", "given", "believed", "probability", "parts"}
+        assert set(said["parts"][0]) == {"part", "given", "believed", "probability"}
         json.dumps(said)
         with pytest.raises(dataclasses.FrozenInstanceError):
-            suspect.margin = 0.0
+            suspect.probability = 0.0
 
 
-def test_threshold_and_top(noisy_tagger):
+def test_cuts(noisy_tagger):
     tagger, X, planted = noisy_tagger
-    refused, predicted = tagger.suspects(X, planted.y), tagger.suspects(X, planted.y, threshold=0.0)
-    answers = tagger.predict(X)
-    assert {s.example for s in predicted} == {i for i, (a, b) in enumerate(zip(answers, planted.y, strict=True)) if a != b}
-    assert {s.example for s in refused} <= {s.example for s in predicted}  # the ramp gives up only what it is sure of
-    assert all(s.believed == answers[s.example] for s in predicted)
-    border = predicted[3].margin
-    assert [s.example for s in tagger.suspects(X, planted.y, threshold=border)] == [s.example for s in predicted[:3]]
-    assert tagger.suspects(X, planted.y, top=2) == refused[:2] and tagger.suspects(X, planted.y, top=0) == []
+    found, p = tagger.suspects(X, planted.y), np.sort(tagger.suspicion(X, planted.y))[::-1]
+    assert tagger.suspects(X, planted.y, top=2) == found[:2] and tagger.suspects(X, planted.y, top=0) == []
+    longer = tagger.suspects(X, planted.y, precision=0.5)
+    n = len(longer)
+    assert longer[: len(found)] == found and p[:n].mean() >= 0.5 > p[: n + 1].mean()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "crf"])
-def test_other_losses_believe_their_prediction(loss):
+def test_other_losses_judge_what_they_have_not_seen(loss):
     X, y = make_tagged_sequences(60, 1, ambiguity=0.1)
     planted = plant_errors(y, 0.1, seed=1)
     tagger = SequenceLabeler(loss=loss, C=0.1, solver="dca", random_state=0, max_epochs=5).fit(X, planted.y)
-    answers = tagger.predict(X)
-    found = tagger.suspects(X, planted.y)
-    assert {s.example for s in found} == {i for i, (a, b) in enumerate(zip(answers, planted.y, strict=True)) if a != b}
-    assert all(s.believed == answers[s.example] for s in found)
+    assert average_precision(planted.changed, tagger.suspicion(X, planted.y)) > 0.8
+    np.testing.assert_array_equal(tagger.suspicion(X, planted.y), tagger.suspicion(X, planted.y, folds=5))
 
 
 def test_a_token_without_a_label_is_never_in_doubt(noisy_tagger):
     tagger, X, planted = noisy_tagger
     worst = tagger.suspects(X, planted.y)[0]
-    i, t = worst.example, worst.tokens[0].token
-    labels = [None if k == t else label for k, label in enumerate(worst.given)]
-    margins = tagger.suspicion([X[i]], [labels], tokens=True)
-    assert margins[t] == -np.inf and np.isfinite(np.delete(margins, t)).all()
-    for suspect in tagger.suspects([X[i]], [labels]):
-        assert t not in [token.token for token in suspect.tokens] and suspect.given == labels
-    assert tagger.suspects([X[i]], [[None] * len(labels)]) == []
-    assert tagger.suspicion([X[i]], [[None] * len(labels)]).tolist() == [-np.inf]
-    either = [{label, other} for label, other in zip(worst.given, worst.believed, strict=True)]
-    assert tagger.suspects([X[i]], [either], threshold=0.0) == tagger.suspects([X[i]], [either]) == []
+    i, t = worst.example, worst.parts[0].part
+    labels = [*planted.y[:i], [None if k == t else label for k, label in enumerate(worst.given)], *planted.y[i + 1 :]]
+    judged = tagger.judge(X, labels)
+    first = sum(map(len, X[:i]))
+    assert judged.found.parts[first + t] < -30 and t not in [part.part for part in judged.suspect(i).parts]
+    assert judged.suspect(i).given == labels[i]
+    labels[i] = [None] * len(labels[i])
+    assert tagger.suspicion(X, labels)[i] < 1e-12
+    labels[i] = [{label, other} for label, other in zip(worst.given, worst.believed, strict=True)]
+    assert tagger.suspicion(X, labels)[i] < tagger.suspicion(X, planted.y)[i]
 
 
 def test_forms_of_input(noisy_tagger):
@@ -103,25 +98,25 @@ def test_forms_of_input(noisy_tagger):
         tagger.suspects([[["a"]], [["a"]]], [["O"], ["O", "O"]])
     with pytest.raises(ValueError, match=r"Label 'B-XYZ' \(token 1 of sequence 1\)"):
         tagger.suspects([[["a"]], [["a"], ["b"]]], [["O"], ["O", "B-XYZ"]])
-    for wrong in ({"top": -1}, {"threshold": -0.5}, {"cv": 1}, {"cv": True}):
+    for wrong in ({"top": -1}, {"precision": 2}, {"folds": 1}, {"folds": True}):
         with pytest.raises(ValueError, match=f"The '{next(iter(wrong))}' parameter"):
             tagger.suspects(X, planted.y, **wrong)
     with pytest.raises(ValueError, match="not fitted"):
-        SequenceLabeler().suspects(X, planted.y)
+        SequenceLabeler().suspects(X, planted.y, folds=None)
 
 
-def test_cross_validation_does_not_believe_what_was_learnt_by_heart():
+def test_folds_do_not_believe_what_was_learnt_by_heart():
     rng = np.random.default_rng(0)
     X = [[[f"word{rng.integers(20)}", f"only{i}-{t}"] for t in range(4)] for i in range(60)]  # every token has a name of its own
     y = [[f"L{int(token[0][4:]) % 3}" for token in x] for x in X]
     planted = plant_errors(y, 0.1, seed=0)
     tagger = SequenceLabeler(loss="hinge", C=100.0, solver="dca", random_state=0, max_epochs=20).fit(X, planted.y)
-    assert tagger.suspects(X, planted.y) == []
-    folded = tagger.suspicion(X, planted.y, cv=5)
+    assert tagger.suspects(X, planted.y, folds=None) == []
+    folded = tagger.suspicion(X, planted.y)
     assert average_precision(planted.changed, folded) > 0.9
     before = tagger.weights_.copy()
     fresh = SequenceLabeler(loss="hinge", C=100.0, solver="dca", random_state=0, max_epochs=20)
-    assert average_precision(planted.changed, fresh.suspicion(X, planted.y, cv=5)) > 0.9
+    assert average_precision(planted.changed, fresh.suspicion(X, planted.y, folds=5)) > 0.9
     assert not hasattr(fresh, "weights_") and np.array_equal(before, tagger.weights_)
     with pytest.raises(ValueError, match="there are 3 examples only"):
-        tagger.suspicion(X[:3], planted.y[:3], cv=5)
+        tagger.suspicion(X[:3], planted.y[:3], folds=5)

@@ -51,7 +51,6 @@ function say(text) {
 }
 
 const shownLabel = (label) => (label === "" ? "(empty)" : label);
-const number = (x) => (x === null ? "∞" : x.toFixed(2));
 const percent = (p) => `${(100 * p).toFixed(1)} %`;
 const current = () => (order.length ? order[place] : -1);
 
@@ -117,7 +116,7 @@ const chosen = (item) => (state.choices.has(item) ? (CHOSEN[state.choices.get(it
 function showList() {
   const first = place - (place % PAGE);
   const rows = order.slice(first, first + PAGE).map((item, k) => {
-    const { passage, doubts, margin } = data.items[item];
+    const { passage, doubts, wrong } = data.items[item];
     const { words, line } = data.passages[passage];
     const doubt = doubts[0];
     const pair = doubt ? pairOf(data.items[item], doubt) : "";
@@ -128,7 +127,7 @@ function showList() {
       make("span", { class: "mark", "aria-label": chosen(item) || "not decided" }, { accepted: "✓", kept: "=", edited: "✎" }[chosen(item)] ?? "·"),
       make("bdi", { class: "word" }, word || `line ${line}`),
       make("bdi", { class: "pair" }, pair),
-      make("span", { class: "margin" }, number(margin)),
+      make("span", { class: "wrong" }, percent(wrong)),
     );
     return make("li", {}, row);
   });
@@ -162,7 +161,7 @@ function fillCard(card, item) {
     card.replaceChildren(make("p", { class: "none" }, none));
     return;
   }
-  const { margin, doubts } = data.items[item];
+  const { wrong, doubts } = data.items[item];
   const passage = state.passageOf(item);
   const labels = state.labelsOf(item);
   const doubted = new Map(doubts.map((doubt) => [doubt.word, doubt]));
@@ -171,7 +170,7 @@ function fillCard(card, item) {
       "div",
       { class: "title" },
       make("h2", {}, `Line ${passage.line.toLocaleString("en")}`),
-      make("span", { class: "margin", title: "how much better the best other answer scores" }, `margin ${number(margin)}`),
+      make("span", { class: "wrong", title: "the probability that there is a mistake here" }, `wrong: ${percent(wrong)}`),
       make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
     ),
     shape().view(item, passage, labels, doubted),
@@ -260,7 +259,7 @@ function doubtView(passage, doubt) {
   return make(
     "section",
     { class: "doubt" },
-    make("h3", {}, make("bdi", {}, passage.words[doubt.word]), make("span", { class: "margin" }, `margin ${number(doubt.margin)}`)),
+    make("h3", {}, make("bdi", {}, passage.words[doubt.word]), make("span", { class: "wrong" }, `wrong: ${percent(doubt.wrong)}`)),
     make("div", { class: "sides" }, side("given", given, sure[0]), side("believed", believed, sure[1])),
     reasons.length ? make("table", {}, make("caption", {}, "+ speaks for ", make("bdi", {}, believed), ", − for ", make("bdi", {}, given)), make("tbody", {}, ...reasons)) : "",
   );

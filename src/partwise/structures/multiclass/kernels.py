@@ -12,7 +12,6 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.numerics import copy
 from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, row_norm, take_rows
 from partwise.structures.multiclass.problem import MulticlassProblem, PartialMulticlassProblem
 
@@ -133,11 +132,6 @@ def all_outputs(problem, i, ys):
 @kernels.counts_costs.implements(MulticlassProblem)
 def counts_costs(problem, i):
     return True
-
-
-@kernels.max_marginals.implements(MulticlassProblem)
-def max_marginals(problem, i, theta, nodes):
-    copy(theta[: problem.n_classes], nodes[: problem.n_classes])
 
 
 @kernels.expected.implements(MulticlassProblem)

@@ -339,7 +339,7 @@ class Classify(Command):
         truth = None if options.truth is None else read_for(model, options.truth, options)
         seconds("read")
         model.random_state = options.random_state
-        return list_suspects(model, data, truth, options.folds, options.html is not None)
+        return list_suspects(model, data, truth, options)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         from partwise.tasks.classification.files import SvmlightTable, read_examples

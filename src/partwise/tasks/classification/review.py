@@ -40,7 +40,7 @@ class JudgedRows:
         if table.texts is None:
             raise Refusal(f"{source.name} is no text, and cannot be corrected byte by byte: write it as CSV first.")
         quoted = isinstance(table, Table) and table.separator != " "
-        classes = [self.judged.given[i] for i in range(len(table))]
+        classes = [self.judged.example(i)[0] for i in range(len(table))]
         spelled: dict[Any, str] = {}
         for name, cell in zip(classes, self.cells, strict=True):
             spelled.setdefault(name, cell)
@@ -50,13 +50,13 @@ class JudgedRows:
         names = feature_names(self.model)
         passages, items = [], []
         for k, i in enumerate(ranked):
-            margin, believed = float(self.judged.found.margins[i]), self.judged.believed[i]
+            wrong, believed = self.judged.wrong(i), self.judged.example(i)[1]
             passages.append(self.passage(i, source, column))
             judge, codes = self.judges[parts[i]], (number[classes[i]], number[believed])
-            p = self.probabilities(judge, i)
-            sure = None if p is None else (float(p[codes[0]]), float(p[codes[1]]))
+            p = judge.predict_marginals(self.X[i : i + 1])[0]
+            sure = float(p[codes[0]]), float(p[codes[1]])
             why = self.reasons(judge, i, *codes, names) if has_reasons and k < MOST_REASONS else None
-            items.append(ReviewItem(k, margin, [DoubtedWord(0, spelled.get(believed, str(believed)), margin, sure, why)]))
+            items.append(ReviewItem(k, wrong, [DoubtedWord(0, spelled.get(believed, str(believed)), wrong, sure, why)]))
         return Review(
             passages=passages,
             items=items,
@@ -68,10 +68,6 @@ class JudgedRows:
             separator=table.separator if quoted else None,
             reasons="" if has_reasons else NO_REASONS,
         )
-
-    def probabilities(self, judge: Any, i: int) -> np.ndarray | None:
-        """Of all classes of a row, where its judge knows any."""
-        return None if judge.temperature_ is None else judge.predict_marginals(self.X[i : i + 1])[0]
 
     def passage(self, i: int, source: EditableText, column: int | None) -> Passage:
         """A row, and where its class stands."""

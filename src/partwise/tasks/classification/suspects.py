@@ -1,4 +1,4 @@
-"""Classes that a model refuses to believe: see `partwise.tasks.common.suspects`."""
+"""Classes that are probably wrong: see `partwise.tasks.common.suspects`."""
 
 from __future__ import annotations
 
@@ -7,67 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from partwise.passes import Evidence
+from partwise.solvers.noise import Judgement, Noise
 from partwise.tasks.common.command_options import Refusal
-from partwise.tasks.common.suspects import (
-    Judged,
-    Listed,
-    Listing,
-    Suspect,
-    fitted_like,
-    found_among,
-    learn_and_doubt,
-    no_doubts,
-    unfitted,
-)
+from partwise.tasks.common.suspect_list import Listed, Listing, about_judgement, found_among
+from partwise.tasks.common.suspects import FindsSuspects, Judged, Suspect, fitted_like, folds_of, judge, unfitted
 
-TITLES = ("example", "line", "margin", "given", "believed")
+TITLES = ("example", "line", "probability", "given", "believed")
 
 
-class ClassSuspects:
+class ClassSuspects(FindsSuspects):
     """`suspects` and `suspicion` of classifiers."""
 
-    def suspects(self, X, y, *, threshold=None, top=None, cv=None) -> list[Suspect]:
-        """Examples whose label the model refuses to believe, largest margin first (see `partwise.tasks.common.suspects`).
+    def judge(self, X, y, *, folds="auto", judges: list[Any] | None = None) -> Judged:
+        """What is to be thought of all labels; the parameters are those of `suspects`.
 
-        Parameters
-        ----------
-        X : array or sparse matrix (examples, features)
-        y : array or list (examples,)
-            The labels to be judged. One that is unknown, None, is never in doubt; of a set, "one of these", the best is.
-        threshold : float, optional
-            By default those are listed that the loss has given up: for ``"ramp"``, where another class is better by more than its
-            cost; for others, where the prediction is not the given class. With a threshold, those whose prediction is not
-            the given class and whose margin is larger.
-        top : int, optional
-            At most so many.
-        cv : int, optional
-            Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters of
-            this estimator, which then need not be fitted.
-
-        Returns
-        -------
-        list of Suspect
-            Each with the fields ``example`` (its number in X), ``given``, ``believed``, ``margin``.
-        """
-        judged = self.judge(X, y, threshold=threshold, cv=cv)
-        margins = judged.found.margins
-        return [Suspect(i, judged.given[i], judged.believed[i], float(margins[i])) for i in judged.ranked(threshold, top)]
-
-    def suspicion(self, X, y, *, cv=None) -> np.ndarray:
-        """The margin of the best other class over the given one, of all examples, (examples,); -inf where none is given."""
-        return self.judge(X, y, cv=cv).found.margins
-
-    def judge(self, X, y, *, threshold=None, cv=None, judges: list[Any] | None = None) -> Judged:
-        """What the model makes of all labels; the parameters are those of `suspects`.
-
-        Those who judge are put into the list `judges`, if there is one: this model or, with `cv`, one for each part.
+        Those who judge are put into the list `judges`, if there is one: this model or, in folds, one for each part.
         """
         me: Any = self
         fitted = hasattr(me, "weights_")
-        if cv is None:
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        folds = folds_of(me, folds, n)
+        if folds is None:
             me._require_fitted()
-            if hasattr(y, "__len__") and not len(y) and not (X.shape[0] if hasattr(X, "shape") else len(X)):
-                return Judged(no_doubts(np.zeros(1, np.int64)), [], [])  # scikit-learn's checks refuse to look at no examples
+            if hasattr(y, "__len__") and not len(y) and not n:
+                return nothing_judged()  # scikit-learn's checks refuse to look at no examples
         elif not fitted:
             me = unfitted(me)
             me._check_parameters()
@@ -81,18 +45,26 @@ class ClassSuspects:
             me._check_size(problem, me.weights_)
         learners: list[Any] = []
         weights = me._weights_of(X, truth, classes, None)
-        found = learn_and_doubt(me, problem, threshold, cv, weights, None if judges is None else learners)
+        found = judge(me, problem, folds, weights, learners)
         if judges is not None:
-            judges += [fitted_like(me, one, classes_=classes) for one in learners] if cv else [me]
+            judges += [fitted_like(me, one, classes_=classes) for one in learners]
         given = [y.distinct[k] for k in y.codes.tolist()] if hasattr(y, "distinct") else y.tolist()
-        states = found.believed if me.hidden == 1 else found.believed // me.hidden
-        return Judged(found, given, classes[states].tolist())
+        codes = found.evidence.believed
+        believed = classes[codes if me.hidden == 1 else codes // me.hidden].tolist()
+        return Judged(found, lambda i: (given[i], believed[i]))
 
 
-def list_suspects(model: Any, data: Any, truth: Any, folds: int | None, page: bool = False) -> Listing:
-    """What ``partwise suspects`` lists of a file (`Examples` of the command): rows whose class the model refuses to believe.
+def nothing_judged() -> Judged:
+    """Of no examples."""
+    none = np.zeros(0)
+    evidence = Evidence(np.zeros(1, np.int64), none, none.astype(np.int32), none.astype(np.bool_))
+    return Judged(Judgement(evidence, none, none, Noise(1.0, np.inf, 0.0)), lambda i: (None, None))
 
-    `truth`: the same file with correct classes, if there is one. `page`: whether they are to be looked at in a page.
+
+def list_suspects(model: Any, data: Any, truth: Any, options: Any) -> Listing:
+    """What ``partwise suspects`` lists of a file (`Examples` of the command): rows whose class is probably wrong.
+
+    `truth`: the same file with correct classes, if there is one.
     """
     from partwise.tasks.classification.review import JudgedRows
 
@@ -101,22 +73,22 @@ def list_suspects(model: Any, data: Any, truth: Any, folds: int | None, page: bo
     for i, label in enumerate(labels):
         if label not in known:
             raise Refusal(f"{data.table.place(i)}: the model knows no class {label!r}.")
-    judges: list[Any] | None = [] if page else None
-    judged = model.judge(data.X, labels, cv=folds or None, judges=judges)
-    margins, rows = judged.found.margins, []
-    for i in judged.ranked(None, None):
-        line = int(data.table.lines[i])
-        suspect = Suspect(i, judged.given[i], judged.believed[i], float(margins[i]))
-        rows.append(Listed((i, line, suspect.margin, suspect.given, suspect.believed), partial(told, suspect, line)))
+    judges: list[Any] | None = None if options.html is None else []
+    folds = options.folds_to_judge()
+    judged = model.judge(data.X, labels, folds=folds, judges=judges)
+    ranked, rows = judged.ranked(options.precision), []
+    for i in ranked:
+        line, suspect = int(data.table.lines[i]), judged.suspect(i)
+        rows.append(Listed((i, line, suspect.probability, suspect.given, suspect.believed), partial(told, suspect, line)))
     found = None
     if truth is not None:
         right = truth.truth(known)
         if len(right) != len(labels):
             raise Refusal(f"--truth {truth.table.name}: it must have the rows of {data.table.name}, with other classes only.")
         wrong = np.array([a != b for a, b in zip(labels, right, strict=True)])
-        found = found_among(wrong, judged.found.refused, margins)
-    about = {"loss": str(getattr(model.loss, "name", model.loss)), "folds": folds or 0, "examples": len(labels)}
-    shown, ranked = JudgedRows(model, data.table, data.X, data.labels, judged, judges or []), judged.ranked(None, None)
+        found = found_among(wrong, ranked, judged.found.examples)
+    about = {**about_judgement(model, folds, judged.found), "examples": len(labels)}
+    shown = JudgedRows(model, data.table, data.X, data.labels, judged, judges or [])
     review = lambda source, top: shown.review(source, ranked[:top])  # noqa: E731
     return Listing(TITLES, rows, (len(labels), "rows"), about, truth=found, review=review)
 

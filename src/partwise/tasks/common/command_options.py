@@ -133,8 +133,14 @@ class Suspects:
     folds: int | None = option(
         LEARNING,
         "Judge each of so many parts of the file by a model trained anew on the others, which has not learnt its mistakes; "
-        "0: by one model. (default: 5 with --train, else 0)",
+        "0: by one model. (default: 5, but 0 for a model whose loss is a ramp)",
         min=0,
+    )
+    precision: float | None = option(
+        OUTPUT, "List as many as can be, such that this share of them is wrong. (default: what is rather wrong than right)"
+    )
+    parts: bool = option(
+        OUTPUT, "Rank single parts instead of whole examples: tokens, words, brackets.", "--parts", default=False
     )
     random_state: int = option(LEARNING, "Of the parts and of the order of the examples.", "--seed", min=0, default=0)
     top: int | None = option(OUTPUT, "At most so many. (default: all; 20 in the table)", min=1)
@@ -146,6 +152,10 @@ class Suspects:
     n_jobs: int | None = option(
         None, "Threads for passes over all data; -1: all cores. Never changes the result.", "--jobs", "-j"
     )
+
+    def folds_to_judge(self) -> int | str | None:
+        """As estimators want it."""
+        return "auto" if self.folds is None else self.folds or None
 
 
 def parameters_of(options: Any, estimator: Any) -> dict[str, Any]:

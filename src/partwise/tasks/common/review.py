@@ -58,7 +58,7 @@ class DoubtedWord:
 
     word: int  #: its place in the passage
     believed: str
-    margin: float
+    wrong: float  #: the probability that what is given is wrong
     sure: tuple[float, float] | None = None  #: the probabilities of what is given and of what is believed
     why: list[tuple[str, float]] | None = None  #: what speaks for what is believed, and, below zero, for what is given
 
@@ -68,20 +68,20 @@ class ReviewItem:
     """A suspect."""
 
     passage: int
-    margin: float
+    wrong: float  #: the probability that something is wrong
     doubts: list[DoubtedWord]
 
     def packed(self, number: Mapping[str, int]) -> dict[str, Any]:
         """For the page."""
         doubts = []
         for one in self.doubts:
-            made: dict[str, Any] = {"word": one.word, "believed": number[one.believed], "margin": rounded(one.margin)}
+            made: dict[str, Any] = {"word": one.word, "believed": number[one.believed], "wrong": rounded(one.wrong)}
             if one.sure is not None:
                 made["sure"] = [rounded(p) for p in one.sure]
             if one.why is not None:
                 made["why"] = [[name, rounded(value)] for name, value in one.why]
             doubts.append(made)
-        return {"passage": self.passage, "margin": rounded(self.margin), "doubts": doubts}
+        return {"passage": self.passage, "wrong": rounded(self.wrong), "doubts": doubts}
 
 
 @dataclass(frozen=True)

@@ -1,157 +1,68 @@
-"""Labels that a model refuses to believe: likely mistakes in the data.
+"""Labels that are probably wrong: who judges them, how they are ranked, and what is said of them.
 
-With s(y) the score of an output, y_i the given one and l its cost, what the model **believes** of example i is
+A model has learnt its training labels, the wrong ones too. So the examples are dealt out into parts at random (*folds*), and each
+part is judged by a model of all others, which has not seen it. What these models say becomes probabilities by a model
+of the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
+of every position of its output (a token, a head, a class), that it is wrong. Everything is ranked by the log-odds of that, which
+do not tie where probabilities round to 1.
 
-    believed_i = argmax_y s(y) - b l_i(y),
+A robust model, one trained with a ramp loss, has given up what it cannot make sense of, and may judge by itself.
 
-b being that of the ramp loss it was trained with (Mancev 2015: 1), 0 for other losses, whose belief is their prediction. Where it
-is not the given output, the example is in Mancev's set A: the ramp loss has given it up, and it has no pull on the weights
-any more. These are the suspects, ranked by the **margin** of the best other output over the given one,
+Everything works on packed problems of any structure that has the kernels `expected` and `agreement`.
 
-    margin_i = ( max_{y != y_i} s(y) - s(y_i) ) / sqrt(T_i),
-
-T_i being the number of labelled tokens (1 for classes). The differences of tokens add up, their chance variation only with the
-square root of their number: dividing by it, long sequences do not come first because they are long, nor do short ones in which a
-single token is in doubt. For examples that are believed the margin is negative: they too are ranked, those first that hardly are.
-
-The margin of a **token** is what its label costs, all else at its best: with the max-marginals M_t(c) = max_{y: y_t = c} s(y),
-
-    margin_it = max_{c != y_t} M_t(c) - M_t(y_t),
-
-and max_{y != y_i} s(y) = max_t max_{c != y_t} M_t(c) comes from the same pass. What is not labelled is never in doubt: of a token
-with several acceptable labels the best takes the place of y_t, one without a label has margin -inf.
-
-A model has learnt its training labels, the wrong ones too. *Cross-validated* margins (``cv=5``) are those of models that have not
-seen the example: the examples are dealt out into parts at random, and each part is judged by a model of all others.
-
-Cost: one pass with about four times the work of prediction; cross-validated, k trainings besides. Memory: a few numbers a token.
-
-References
-----------
-D. Mancev (2015). A sequential dual method for the structured ramp loss minimization. Facta Universitatis 30(1).
+Cost: a training for each fold, and what `noise` says.
 """
 
 from __future__ import annotations
 
 import copy
-import math
-import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import compiled_loop
-from partwise.engine.threads import in_threads
-from partwise.files.text_edits import EditableText
-from partwise.kernels import chunks
-from partwise.losses.in_loops import refer
 from partwise.losses.records import get_loss
-from partwise.tasks.common.error_ranking import average_precision
-from partwise.tasks.common.review import Review
+from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
-MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
+FOLDS = 5
 
 
 @dataclass(frozen=True)
-class SuspectToken:
-    """A token whose label is in doubt."""
+class SuspectPart:
+    """A part of an output that is in doubt: a token, a word, a base."""
 
-    token: int  #: its place in the sequence
+    part: int  #: its place in the output
     given: Any
     believed: Any
-    margin: float
+    probability: float  #: of being wrong
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """An example whose label the model refuses to believe."""
+    """An example that is probably wrong."""
 
     example: int  #: its number in X
-    given: Any  #: a label, or the labels of a sequence
+    given: Any  #: a label, or the labels of a sequence, or a tree
     believed: Any
-    margin: float
-    tokens: tuple[SuspectToken, ...] | None = None  #: of sequences: where the two differ, largest margin first
+    probability: float  #: that there is a mistake in it
+    parts: tuple[SuspectPart, ...] | None = None  #: where the two differ, most probably wrong first; None for classes
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON and data frames; `tokens` only where there are any."""
+        """For JSON and data frames; `parts` only where there are any."""
         fields = asdict(self)
-        if self.tokens is None:
-            del fields["tokens"]
+        if self.parts is None:
+            del fields["parts"]
         else:
-            fields["tokens"] = [asdict(token) for token in self.tokens]
+            fields["parts"] = [asdict(part) for part in self.parts]
         return fields
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Numbers: over packed problems, for any structure with nodes
+# Judges
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-class Doubts(NamedTuple):
-    """What a model makes of the labels of all examples, outputs end to end."""
-
-    starts: np.ndarray  #: (N + 1,) where the outputs of the examples begin
-    margins: np.ndarray  #: (N,) -inf where nothing is labelled
-    refused: np.ndarray  #: (N,) bool: what is believed is not acceptable
-    believed: np.ndarray  #: (tokens,) int32
-    token_margins: np.ndarray  #: (tokens,) -inf where nothing is labelled
-    wrong: np.ndarray  #: (tokens,) bool: what is believed there is not acceptable
-
-
-@compiled_loop
-def doubt_pass(problem, b, first, last, w, theta, other, nodes, y, starts, margins, refused, believed, token_margins, wrong):
-    """Fill in what `Doubts` holds for first <= i < last."""
-    width = kernels.width(problem)
-    for i in range(first, last):
-        begin, length, parts = starts[i], starts[i + 1] - starts[i], kernels.n_parts(problem, i)
-        scores, costs = theta[:parts], other[:parts]
-        answer = believed[begin : begin + length]
-        refer(problem, i, w, 1.0, b, scores, costs, answer, y[:length])
-        given = float(kernels.complete(problem, i, scores, y[:length]))
-        kernels.max_marginals(problem, i, scores, nodes)
-        costs[:] = 0.0
-        kernels.add_cost(problem, i, 1.0, costs)  # what is free is acceptable
-        refused[i], best, labelled = False, -np.inf, 0
-        for t in range(length):
-            acceptable, rival = -np.inf, -np.inf
-            for c in range(width):
-                value = float(nodes[t * width + c])
-                if costs[t * width + c] > 0.0:
-                    rival = max(rival, value)
-                else:
-                    acceptable = max(acceptable, value)
-            wrong[begin + t] = costs[t * width + answer[t]] > 0.0
-            refused[i] |= wrong[begin + t]
-            token_margins[begin + t] = -np.inf
-            if rival > -np.inf:
-                token_margins[begin + t] = rival - acceptable if acceptable > -np.inf else np.inf
-                best, labelled = max(best, rival), labelled + 1
-        margins[i] = -np.inf
-        if labelled > 0:
-            margins[i] = (best - given) / np.sqrt(labelled) if given > -np.inf else np.inf
-
-
-def no_doubts(starts: np.ndarray) -> Doubts:
-    """Room for what is found about outputs that begin there."""
-    n, m = len(starts) - 1, int(starts[-1])
-    return Doubts(starts, np.zeros(n), np.zeros(n, np.bool_), np.zeros(m, np.int32), np.zeros(m), np.zeros(m, np.bool_))
-
-
-def doubts(problem: Any, w: np.ndarray, b: float, n_jobs: int | None = None) -> Doubts:
-    """What weights w make of the labels of a problem, in threads."""
-    starts, parts = kernels.sizes(problem)
-    longest, found = int(np.diff(starts).max(initial=0)), no_doubts(starts)
-
-    def run(chunk):
-        nodes = np.zeros(longest * kernels.width(problem))
-        doubt_pass(problem, b, *chunk, w, np.zeros(parts), np.zeros(parts), nodes, np.zeros(longest, np.int32), *found)
-
-    in_threads(run, chunks(problem), n_jobs)
-    return found
 
 
 def dealt(n: int, k: int, seed: int) -> np.ndarray:
@@ -159,81 +70,50 @@ def dealt(n: int, k: int, seed: int) -> np.ndarray:
     return np.random.default_rng((seed, 3)).permutation(n) % k
 
 
-def cross_validated(problem: Any, train: Callable[[Any, np.ndarray], np.ndarray], b: float, k: int, seed: int, n_jobs) -> Doubts:
-    """The same, every example being judged by weights that ``train(problem, which)`` learnt from other examples."""
-    starts, _ = kernels.sizes(problem)
-    n = len(starts) - 1
-    if n < k:
-        raise ValueError(f"The 'cv' parameter is {k}, but there are {n} examples only.")
-    part = dealt(n, k, seed)
-    part_of_token = np.repeat(part, np.diff(starts))
-    whole = no_doubts(starts)
-    for fold in range(k):
-        mine, others = np.flatnonzero(part == fold), np.flatnonzero(part != fold)
-        found = doubts(kernels.take(problem, mine), train(kernels.take(problem, others), others), b, n_jobs)
-        whole.margins[mine], whole.refused[mine] = found.margins, found.refused
-        tokens = part_of_token == fold
-        whole.believed[tokens], whole.token_margins[tokens], whole.wrong[tokens] = (
-            found.believed,
-            found.token_margins,
-            found.wrong,
-        )
-    return whole
+def folds_of(model: Any, folds: Any, n: int) -> int | None:
+    """How many parts n examples are judged in; None: by the model itself."""
+    if isinstance(folds, str) and folds == "auto":
+        fitted = hasattr(model, "weights_")
+        return None if fitted and (n < 2 or not get_loss(model.loss).is_convex) else min(FOLDS, max(n, 2))
+    if folds is not None and (not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2):
+        raise ValueError(f"The 'folds' parameter must be an int in the range [2, inf), 'auto' or None. Got {folds!r} instead.")
+    return None if folds is None else int(folds)
 
 
-# ---------------------------------------------------------------------------------------------------------------------
-# What estimators say
-# ---------------------------------------------------------------------------------------------------------------------
+def judge(
+    model: Any, problem: Any, folds: Any = "auto", weight: np.ndarray | None = None, judges: list[Any] | None = None
+) -> Judgement:
+    """What a model makes of a labelled problem; or, in `folds`, what others with its parameters make of it.
 
-
-class Judged(NamedTuple):
-    """Doubts, and the labels they are about."""
-
-    found: Doubts
-    given: Sequence[Any]  #: labels of all examples or tokens, end to end, as they were given
-    believed: Sequence[Any]  #: likewise
-
-    def ranked(self, threshold: float | None, top: int | None) -> list[int]:
-        """Numbers of the suspects, largest margin first: those refused, with a threshold those of them with a larger margin."""
-        if threshold is not None and not (isinstance(threshold, Real) and threshold >= 0):
-            raise ValueError(
-                f"The 'threshold' parameter must be a float in the range [0, inf) or None. Got {threshold!r} instead."
-            )
-        if top is not None and not (isinstance(top, Integral) and not isinstance(top, bool) and top >= 0):
-            raise ValueError(f"The 'top' parameter must be an int in the range [0, inf) or None. Got {top!r} instead.")
-        chosen = self.found.refused if threshold is None else self.found.refused & (self.found.margins > threshold)
-        return in_order(self.found.margins, chosen)[:top].tolist()
-
-
-def in_order(margins: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """The numbers of those chosen, largest margin first."""
-    numbers = np.flatnonzero(chosen)
-    return numbers[np.argsort(-margins[numbers], kind="stable")]
-
-
-def learn_and_doubt(
-    model: Any, problem: Any, threshold: Any, cv: Any, weight: np.ndarray | None = None, judges: list[Any] | None = None
-) -> Doubts:
-    """The doubts of a fitted model about a labelled problem; or, with `cv`, those of others with its parameters.
-
-    These others are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
+    Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
-    loss = get_loss(model.loss)
-    b = float(getattr(loss, "b", 0.0)) if threshold is None else 0.0
-    if cv is None:
-        return doubts(problem, model.weights_, b, model.n_jobs)
-    if not isinstance(cv, Integral) or isinstance(cv, bool) or cv < 2:
-        raise ValueError(f"The 'cv' parameter must be an int in the range [2, inf) or None. Got {cv!r} instead.")
-    seed = model._seed()
-
-    def train(part: Any, which: np.ndarray) -> np.ndarray:
-        learner = unfitted(model)
-        learner._solve(part, loss, None if weight is None else weight[which], None, None, seed)
-        if judges is not None:
-            judges.append(learner)
-        return learner.weights_
-
-    return cross_validated(problem, train, b, int(cv), seed, model.n_jobs)
+    n, seed = kernels.n_examples(problem), model._seed()
+    folds = folds_of(model, folds, n)
+    learners, held = [], []
+    if folds is None:
+        learners, held = [copy.copy(model)], [np.arange(n)]
+    elif n < folds:
+        raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
+    else:
+        loss, part = get_loss(model.loss), dealt(n, folds, seed)
+        for fold in range(folds):
+            others = np.flatnonzero(part != fold)
+            learners.append(unfitted(model))
+            weights = None if weight is None else weight[others]
+            learners[-1]._solve(kernels.take(problem, others), loss, weights, None, None, seed)
+            held.append(np.flatnonzero(part == fold))
+    found = []
+    for learner, which in zip(learners, held, strict=True):
+        mine = problem if folds is None else kernels.take(problem, which)
+        if learner.temperature_ is None and n:
+            learner._calibrate(mine)
+        found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
+    noise = fit_noise(found, seed, model.n_jobs)
+    for learner in learners:  # its probabilities are those that it has judged by
+        learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
+    if judges is not None:
+        judges += learners
+    return judged(problem, found, noise, model.n_jobs)
 
 
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
@@ -251,83 +131,110 @@ def unfitted(model: Any) -> Any:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# What ``partwise suspects`` lists
+# Rankings and records
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-class Listed(NamedTuple):
-    """A suspect in a list."""
+def probability(log_odds: Any) -> Any:
+    """p of log p / (1 - p)."""
+    return 0.5 * (1.0 + np.tanh(0.5 * np.asarray(log_odds)))
 
-    cells: tuple[Any, ...]  #: of its line, one for each title of the `Listing`
-    as_dict: Callable[[], dict[str, Any]]  #: for machines
+
+def head(log_odds: np.ndarray, precision: float | None, top: int | None) -> np.ndarray:
+    """Numbers of the suspects among those with these log-odds, worst first.
+
+    Those that are more probably wrong than not; or, with `precision`, as many as can be taken for the mean of their probabilities
+    to be at least that: so many of them are wrong, as far as the model knows.
+    """
+    if precision is not None and not (isinstance(precision, Real) and not isinstance(precision, bool) and 0 < precision <= 1):
+        raise ValueError(f"The 'precision' parameter must be a float in the range (0, 1] or None. Got {precision!r} instead.")
+    if top is not None and not (isinstance(top, Integral) and not isinstance(top, bool) and top >= 0):
+        raise ValueError(f"The 'top' parameter must be an int in the range [0, inf) or None. Got {top!r} instead.")
+    order = np.argsort(-log_odds, kind="stable")
+    order = order[log_odds[order] > -np.inf]
+    if precision is None:
+        n = int(np.count_nonzero(log_odds > 0.0))
+    else:
+        means = np.cumsum(probability(log_odds[order])) / np.arange(1, len(order) + 1)
+        n = int(np.count_nonzero(means >= precision))  # they fall
+    return order[:n][:top]
 
 
 @dataclass(frozen=True)
-class Listing:
-    """All suspects of a file, worst first.
+class Judged:
+    """A judgement, and how to say what is given and what is believed."""
 
-    Titles are ``example``, ``line`` (where it is), ``margin``; ``given`` and ``believed`` where a suspect has one label of each;
-    ``text``, which people are shown; and others that only files have.
-    """
+    found: Judgement
+    example: Callable[[int], tuple[Any, Any]]  #: what is given and what is believed of example i
+    part: Callable[[int], tuple[Any, Any]] | None = None  #: of position t of all outputs, end to end; None: of classes
 
-    titles: tuple[str, ...]
-    rows: list[Listed]
-    judged: tuple[int, str]  #: how many there are in all, and of what: (120, "sentences")
-    about: dict[str, Any]  #: for machines: ``loss``, ``folds``, and how much was judged
-    context: str = ""  #: title of the column `text`
-    truth: dict[str, Any] | None = None  #: what `found_among` says, where it is known which labels are wrong
-    #: the first so many, to be looked at and corrected in that text; None: they cannot be
-    review: Callable[[EditableText, int | None], Review] | None = None
+    def ranked(self, precision: float | None = None, top: int | None = None) -> list[int]:
+        """Numbers of the suspects, worst first (see `head`)."""
+        return head(self.found.examples, precision, top).tolist()
 
-    def in_words(self) -> list[str]:
-        """What people are told before the list."""
-        n, what = self.judged
-        folds = self.about["folds"]
-        how = f"judged in {folds} parts by models of the others" if folds else "judged by one model"
-        lines = [f"{len(self.rows):,} of {n:,} {what} are not believed ({how}, loss {self.about['loss']})"]
-        if (truth := self.truth) is not None:
-            names = ("precision", "recall", "average_precision")
-            parts = ", ".join(f"{name.replace('_', ' ')} {100 * truth[name]:.2f} %" for name in names)
-            lines.append(f"{truth['wrong']:,} are wrong, {truth['found']:,} of them found: {parts}")
-        return lines
+    def ranked_parts(self, precision: float | None = None, top: int | None = None) -> list[int]:
+        """Likewise of positions, those where something else is believed."""
+        log_odds = np.where(self.found.evidence.disputed, self.found.parts, -np.inf)
+        return head(log_odds, precision, top).tolist()
 
-    def table(self, n: int) -> Any:
-        """The first n, for people."""
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
+    def doubted(self, i: int) -> list[int]:
+        """The positions of example i where something else is believed, counted over all outputs, most probably wrong first."""
+        first, last = self.found.evidence.starts[i : i + 2].tolist()
+        where = first + np.flatnonzero(self.found.evidence.disputed[first:last])
+        return where[np.argsort(-self.found.parts[where], kind="stable")].tolist()
 
-        titles = [title for title in ("given", "believed") if title in self.titles]
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-        for title in ("line", "margin"):
-            table.add_column(title, justify="right", no_wrap=True)
-        for title in titles:
-            table.add_column(title, no_wrap=True)
-        if self.context:
-            table.add_column(Text(self.context))
-        for row in self.rows[:n]:
-            cells = dict(zip(self.titles, row.cells, strict=True))
-            last = [Text(textwrap.shorten(cells["text"], MOST_TEXT, placeholder=" ..."))] if self.context else []
-            labels = [Text(str(cells[title])) for title in titles]
-            table.add_row(f"{cells['line']:,}", f"{cells['margin']:.2f}", *labels, *last)
-        return table
+    def wrong(self, i: int) -> float:
+        """The probability that there is a mistake in example i."""
+        return float(probability(self.found.examples[i]))
 
-    def as_text(self, n: int | None = None) -> bytes:
-        """The first n, tab-separated, a line each, after a line of titles."""
-        lines = ["\t".join(self.titles)]
-        for row in self.rows[:n]:
-            cells = (f"{value:.6g}" if isinstance(value, float) else str(value) for value in row.cells)
-            lines.append("\t".join(cell.replace("\t", " ") for cell in cells))
-        return "".join(f"{line}\n" for line in lines).encode("utf-8", "surrogatepass")
+    def wrong_part(self, t: int) -> float:
+        """The probability that position t is wrong."""
+        return float(probability(self.found.parts[t]))
+
+    def suspect(self, i: int) -> Suspect:
+        """The record of example i."""
+        parts = None
+        if self.part is not None:
+            first = int(self.found.evidence.starts[i])
+            parts = tuple(SuspectPart(t - first, *self.part(t), self.wrong_part(t)) for t in self.doubted(i))
+        return Suspect(i, *self.example(i), self.wrong(i), parts)
 
 
-def found_among(wrong: np.ndarray, refused: np.ndarray, suspicion: np.ndarray) -> dict[str, Any]:
-    """How many of the labels that are really wrong are among those refused, bool (n,), and how well they are ranked."""
-    hits, n, total = (int(np.count_nonzero(x)) for x in (wrong & refused, refused, wrong))
-    return {
-        "wrong": total,
-        "found": hits,
-        "precision": hits / n if n else math.nan,
-        "recall": hits / total if total else math.nan,
-        "average_precision": average_precision(wrong, suspicion),
-    }
+class FindsSuspects:
+    """`suspects` and `suspicion` of estimators that have a method ``judge(X, y, *, folds, judges=None)``: `Judged`."""
+
+    def suspects(self, X, y=None, *, folds="auto", precision=None, top=None, **form) -> list[Suspect]:
+        """Examples that are probably wrong, worst first (see `partwise.tasks.common.suspects`).
+
+        Parameters
+        ----------
+        X, y
+            As in `fit`; y is what is to be judged. What is unknown, None, is never in doubt, and of a set all are right.
+        folds : int, "auto" or None
+            Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters (and
+            the features, if fitted) of this estimator, which then need not be fitted. None: judge by this model. "auto": 5, but
+            None for a fitted model whose loss is a ramp.
+        precision : float, optional
+            List as many as can be listed so that this share of them is wrong, as far as the model can know. By default those are
+            listed that are more probably wrong than not.
+        top : int, optional
+            At most so many.
+        **form
+            What else `fit` takes to say what X is: ``lengths``, say.
+
+        Returns
+        -------
+        list of Suspect
+            Each with the fields ``example`` (its number in X), ``given``, ``believed``, ``probability`` (that it has a mistake),
+            and ``parts``, where the two differ: ``part``, ``given``, ``believed``, ``probability``; None for classes.
+        """
+        found = self.judge(X, y, folds=folds, **form)  # type: ignore[attr-defined]
+        return [found.suspect(i) for i in found.ranked(precision, top)]
+
+    def suspicion(self, X, y=None, *, folds="auto", parts=False, **form) -> np.ndarray:
+        """The probability that there is a mistake in an example, of all examples, (examples,); 0 where nothing is given.
+
+        With ``parts=True`` that of being wrong of the single positions of their outputs instead, end to end: tokens, heads.
+        """
+        found = self.judge(X, y, folds=folds, **form).found  # type: ignore[attr-defined]
+        return probability(found.parts if parts else found.examples)

@@ -143,7 +143,6 @@ class Suspects(ColumnFormat, common.Suspects):
     train: bool = option(LEARNING, "Without a model: train on the file itself, with the ramp loss.", "--train", default=False)
     loss: str = option(LEARNING, "With --train: the loss.", default="ramp")
     C: float | None = option(LEARNING, "With --train: weight of the losses against the regulariser.", "-C")
-    tokens: bool = option(OUTPUT, "Rank single tokens instead of sentences.", "--tokens", default=False)
     label_column: int | None = option(
         FILES, "Column of the labels, from 0; negative: from the last. (default: as in training, or the last)"
     )

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from partwise.tasks.common.review import MOST_REASONS, DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.common.suspects import Judged, dealt
+from partwise.tasks.common.suspects import dealt
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.explanation import compare
 from partwise.tasks.tagging.files import Source, line_numbers
+from partwise.tasks.tagging.suspects import JudgedSequences
 from partwise.text.columns import Columns
 
 CELL = re.compile(rb"[^ \t]+")
@@ -30,14 +31,14 @@ class JudgedColumns:
 
     model: Any
     columns: Columns
-    judged: Judged
+    judged: JudgedSequences
     column: int  #: of the labels
     source: Source
     judges: list[Any]  #: the model itself, or one for each part of the file that it was dealt out into
 
     def review(self, tokens: bool, ranked: Sequence[int]) -> Review:
         """The suspects numbered `ranked`, sentences or single tokens, for the page."""
-        columns, found = self.columns, self.judged.found
+        columns, judged = self.columns, self.judged
         starts = columns.starts
         sentences = [int(np.searchsorted(starts, t, side="right")) - 1 for t in ranked] if tokens else list(ranked)
         shown = list(dict.fromkeys(sentences))
@@ -49,20 +50,20 @@ class JudgedColumns:
         for suspect, sentence in zip(ranked, sentences, strict=True):
             first, last = int(starts[sentence]), int(starts[sentence + 1])
             inside = [suspect] if tokens else [t for t in range(first, last) if self.is_doubted(t, cells[given[t]], believed[t])]
-            doubts.append(sorted(inside, key=lambda t: -found.token_margins[t]))
-        sure = self.probabilities(shown)
+            doubts.append(sorted(inside, key=lambda t: -judged.found.parts[t]))
+        sure = LabelProbabilities(self, shown)
         reasons = Reasons(self, shown) if not self.why_no_reasons() else None
         items, left = [], MOST_REASONS
         for suspect, sentence, inside in zip(ranked, sentences, doubts, strict=True):
-            margin = float(found.token_margins[suspect] if tokens else found.margins[suspect])
+            wrong = judged.wrong_part(suspect) if tokens else judged.wrong(suspect)
             made = []
             for t in inside:
-                label, margin_here = believed[t], float(found.token_margins[t])
+                label = believed[t]
                 why = reasons.of(number[sentence], t) if reasons is not None and left > 0 else None
-                p = None if sure is None else sure.of(number[sentence], t, cells[given[t]], label)
-                made.append(DoubtedWord(t - int(starts[sentence]), label, margin_here, p, why))
+                p = sure.of(number[sentence], t, cells[given[t]], label)
+                made.append(DoubtedWord(t - int(starts[sentence]), label, judged.wrong_part(t), p, why))
                 left -= 1
-            items.append(ReviewItem(number[sentence], margin, made))
+            items.append(ReviewItem(number[sentence], wrong, made))
         return Review(
             passages=[self.passage(sentence, cells, lines) for sentence in shown],
             items=items,
@@ -83,7 +84,7 @@ class JudgedColumns:
     def is_doubted(self, token: int, given: str, believed: str) -> bool:
         """Whether a label in a sentence is to be corrected: in another scheme than the model's, more may have to be."""
         if self.model_scheme() is None:
-            return bool(self.judged.found.wrong[token])
+            return bool(self.judged.found.evidence.disputed[token])
         return given != believed
 
     def model_scheme(self) -> str | None:
@@ -94,7 +95,7 @@ class JudgedColumns:
         """What is believed of all tokens, as the file would have it."""
         if self.model_scheme() is None:
             return [str(label) for label in self.judged.believed]
-        codes, names = Answers(self.model).written(self.judged.believed.codes, self.columns.starts)  # type: ignore[attr-defined]
+        codes, names = Answers(self.model).written(self.judged.believed.codes, self.columns.starts)
         return [names[k] for k in codes.tolist()]
 
     def menu(self) -> list[str]:
@@ -134,12 +135,6 @@ class JudgedColumns:
         n, k = self.columns.n_sentences, len(self.judges)
         return dealt(n, k, self.model._seed()) if k > 1 else np.zeros(n, np.int64)
 
-    def probabilities(self, sentences: list[int]) -> LabelProbabilities | None:
-        """Of the labels of these sentences, where those who judged know any."""
-        if self.judges[0].temperature_ is None or not sentences:
-            return None
-        return LabelProbabilities(self, sentences)
-
 
 class LabelProbabilities:
     """P(y_t | x) of labels of some sentences."""
@@ -178,14 +173,13 @@ class Reasons:
         self.problem = data.judges[0].pack(data.columns.take(some)).problem if some else None  # they all have its features
         self.firsts = np.concatenate([[0], np.cumsum(np.diff(data.columns.starts)[some])]).astype(np.int64)
         classes = {label: k for k, label in enumerate(data.judges[0].classes_.tolist())}
-        given: Any = data.judged.given
-        self.code_of_given = np.array([classes.get(name, -1) for name in given.names], np.int64)
+        self.code_of_given = np.array([classes.get(name, -1) for name in data.judged.given.names], np.int64)
 
     def of(self, passage: int, token: int, most: int = REASONS) -> list[tuple[str, float]] | None:
         """The largest differences, of the token's features and of transitions into and out of it."""
         if passage >= len(self.firsts) - 1:
             return None
-        judged: Any = self.data.judged
+        judged = self.data.judged
         starts = self.data.columns.starts
         sentence = int(np.searchsorted(starts, token, side="right")) - 1
         first, last = int(starts[sentence]), int(starts[sentence + 1])

@@ -1,4 +1,4 @@
-"""What ``partwise suspects`` lists of a column file: sentences, or single tokens, whose labels a model refuses to believe."""
+"""What ``partwise suspects`` lists of a column file: sentences, or single tokens, whose labels are probably wrong."""
 
 from __future__ import annotations
 
@@ -10,28 +10,26 @@ import numpy as np
 from partwise.features.given_labels import GivenLabels
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import Refusal
-from partwise.tasks.common.suspects import Judged, Listed, Listing, found_among, in_order
+from partwise.tasks.common.suspect_list import Listed, Listing, about_judgement, found_among
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.files import Source, column_called, line_numbers
 from partwise.tasks.tagging.review import JudgedColumns
-from partwise.tasks.tagging.suspects import suspect_sequence
+from partwise.tasks.tagging.suspects import JudgedSequences
 from partwise.text.columns import Columns
 
 AROUND = 3  # words shown on either side of a word in doubt
-FOLDS = 5  # with --train
-SENTENCE = ("example", "line", "margin", "text")
+SENTENCE = ("example", "line", "probability", "text")
 TOKEN = (*SENTENCE, "token", "word", "given", "believed")
 
 
 def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> Listing:
     """Judge the labels of a file by a trained model, or, with --train, by one that learns from the file itself."""
-    source, folds = Source.of(options), options.folds
+    source, folds = Source.of(options), options.folds_to_judge()
     if options.train:
         data = source.read(file)
         columns, labels, column = data.columns, data.labels, data.column
         seconds("read")
-        folds = FOLDS if folds is None else folds
-        if folds == 0:
+        if folds is None:
             model.fit(columns, labels)
     else:
         columns = source.columns(file)
@@ -42,23 +40,22 @@ def list_suspects(model: Any, file: str, options: Any, seconds: Seconds) -> List
         seconds("read")
         model.random_state = options.random_state
     judges: list[Any] | None = None if options.html is None else []
-    judged = model.judge(columns, labels, cv=folds or None, judges=judges)
-    ranked = in_order(judged.found.token_margins, judged.found.wrong).tolist() if options.tokens else judged.ranked(None, None)
+    judged = model.judge(columns, labels, folds=folds, judges=judges)
+    ranked = judged.ranked_parts(options.precision) if options.parts else judged.ranked(options.precision)
     shown = JudgedColumns(model, columns, judged, column, source, judges or [])
-    truth = None if options.truth is None else found_of(options.truth, source, columns, judged, options.tokens, column)
+    truth = None if options.truth is None else found_of(options.truth, source, columns, judged, options.parts, column, ranked)
     return Listing(
-        TOKEN if options.tokens else SENTENCE,
-        token_rows(columns, judged, ranked) if options.tokens else sentence_rows(columns, judged, ranked),
-        (columns.n_tokens, "tokens") if options.tokens else (columns.n_sentences, "sentences"),
+        TOKEN if options.parts else SENTENCE,
+        token_rows(columns, judged, ranked) if options.parts else sentence_rows(columns, judged, ranked),
+        (columns.n_tokens, "tokens") if options.parts else (columns.n_sentences, "sentences"),
         {
-            "loss": str(getattr(model.loss, "name", model.loss)),
-            "folds": folds or 0,
+            **about_judgement(model, folds, judged.found, options.parts),
             "sequences": columns.n_sentences,
             "tokens": columns.n_tokens,
         },
-        "in context" if options.tokens else "words in doubt: [word given > believed]",
+        "in context" if options.parts else "words in doubt: [word given > believed]",
         truth,
-        lambda _, top: shown.review(options.tokens, ranked[:top]),
+        lambda _, top: shown.review(options.parts, ranked[:top]),
     )
 
 
@@ -71,18 +68,20 @@ def in_scheme_of(model: Any, columns: Columns, column: int, unknown: str | None)
     return Answers(model).truth(columns, column)
 
 
-def found_of(truth: str, source: Source, columns: Columns, judged: Judged, tokens: bool, column: int) -> dict[str, Any]:
+def found_of(
+    truth: str, source: Source, columns: Columns, judged: JudgedSequences, parts: bool, column: int, listed: list[int]
+) -> dict[str, Any]:
     """How many of the labels that are not those of another file are among the suspects."""
     right = source.columns(truth)
     if not np.array_equal(right.starts, columns.starts) or right.n_columns != columns.n_columns:
         raise Refusal(f"--truth {truth}: it must have the sentences of {columns.name}, with other labels only.")
     number = {cell: k for k, cell in enumerate(right.cells[column])}
     codes = np.array([number.get(cell, -1) for cell in columns.cells[column]], np.int64)[columns.codes[column]]
-    wrong, found = codes != right.codes[column], judged.found
-    if tokens:
-        return found_among(wrong, found.wrong, found.token_margins)
+    wrong = codes != right.codes[column]
+    if parts:
+        return found_among(wrong, listed, judged.found.parts)
     in_sentences = np.diff(np.concatenate([[0], np.cumsum(wrong)])[columns.starts]) > 0
-    return found_among(in_sentences, found.refused, found.margins)
+    return found_among(in_sentences, listed, judged.found.examples)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -90,25 +89,25 @@ def found_of(truth: str, source: Source, columns: Columns, judged: Judged, token
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def sentence_rows(columns: Columns, judged: Judged, ranked: list[int]) -> list[Listed]:
-    """Sentences that are refused, largest margin first."""
+def sentence_rows(columns: Columns, judged: JudgedSequences, ranked: list[int]) -> list[Listed]:
+    """Sentences that are probably wrong, worst first."""
     lines = line_numbers(columns)
 
     def as_dict(i: int, line: int) -> dict[str, Any]:
         words = [cells[0] for cells in columns[i]]
-        return {**suspect_sequence(judged, i).as_dict(), "line": line, "words": words}
+        return {**judged.suspect(i).as_dict(), "line": line, "words": words}
 
     rows = []
     for i in ranked:
         line = int(lines[columns.starts[i]])
-        cells = (i, line, float(judged.found.margins[i]), marked(columns, judged, i))
+        cells = (i, line, judged.wrong(i), marked(columns, judged, i))
         rows.append(Listed(cells, functools.partial(as_dict, i, line)))
     return rows
 
 
-def token_rows(columns: Columns, judged: Judged, ranked: list[int]) -> list[Listed]:
-    """Tokens that are refused, largest margin first."""
-    found, lines = judged.found, line_numbers(columns)
+def token_rows(columns: Columns, judged: JudgedSequences, ranked: list[int]) -> list[Listed]:
+    """Tokens that are probably wrong, worst first."""
+    lines = line_numbers(columns)
     rows = []
     for t in ranked:
         i = int(np.searchsorted(columns.starts, t, side="right")) - 1
@@ -116,7 +115,7 @@ def token_rows(columns: Columns, judged: Judged, ranked: list[int]) -> list[List
         around = range(max(first, t - AROUND), min(last, t + AROUND + 1))
         text = " ".join(f"[{word(columns, k)}]" if k == t else word(columns, k) for k in around)
         labels = (str(judged.given[t]), str(judged.believed[t]))
-        cells = (i, int(lines[t]), float(found.token_margins[t]), text, t - first, word(columns, t), *labels)
+        cells = (i, int(lines[t]), judged.wrong_part(t), text, t - first, word(columns, t), *labels)
         said = {title: cell for title, cell in zip(TOKEN, cells, strict=True) if title != "text"}
         rows.append(Listed(cells, functools.partial(dict, said)))
     return rows
@@ -127,10 +126,10 @@ def word(columns: Columns, token: int) -> str:
     return columns.cells[0][int(columns.codes[0, token])]
 
 
-def marked(columns: Columns, judged: Judged, i: int) -> str:
+def marked(columns: Columns, judged: JudgedSequences, i: int) -> str:
     """A sentence, its words in doubt with both labels, long stretches without any left out."""
     first, last = int(columns.starts[i]), int(columns.starts[i + 1])
-    wrong = judged.found.wrong[first:last].tolist()
+    wrong = judged.found.evidence.disputed[first:last].tolist()
     pieces: list[str] = []
     for k, doubted in enumerate(wrong):
         if doubted:
