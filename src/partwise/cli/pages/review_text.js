@@ -85,7 +85,7 @@ for (const [name, kind] of [["dot-bracket", DOT_BRACKET], ["alignment", ALIGNMEN
   SHAPES[name] = {
     text: (passage, text) => text,
     pair: (given, believed, item) => `${kind.marks(...givenAndBelieved(item))[0].size} places`,
-    again: false,
+    unique: true,
     view: (item, passage, labels) => textView(kind, item, passage, labels),
     drawn: () => {},
     editor: (item, passage, labels) => textEditor(kind, item, passage, labels),

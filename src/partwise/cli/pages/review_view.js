@@ -18,7 +18,7 @@ const SHAPES = {
   labels: {
     text: (passage, label, other) => shownLabel(label), // a cell, for people, where another stands against it
     pair: (given, believed, item) => `${shownLabel(given)} → ${shownLabel(believed)}`, // what a doubt is about, in a few letters
-    again: true, // whether such pairs come again and again, so that one may look for them
+    unique: false, // whether no pair comes again, so that there is none to look for
     view: passageView,
     drawn: () => {}, // called when it is on the page
     editor: (...given) => editor(...given),
@@ -61,7 +61,7 @@ const current = () => (order.length ? order[place] : -1);
 const pairOf = (item, doubt) => shape().pair(data.labels[data.passages[item.passage].given[doubt.word]], data.labels[doubt.believed], item);
 
 function fillPairs() {
-  byId("pair").parentElement.hidden = !shape().again;
+  byId("pair").parentElement.hidden = shape().unique === true;
   const counts = new Map();
   for (const item of data.items) {
     for (const pair of new Set(item.doubts.map((doubt) => pairOf(item, doubt)))) counts.set(pair, (counts.get(pair) ?? 0) + 1);
@@ -186,7 +186,7 @@ function fillCard(card, item) {
       make("button", { type: "button", id: "undo", disabled: !state.history.length, onclick: undo }, "Undo ", make("kbd", {}, "u")),
     ),
     editing >= 0 ? shape().editor(item, passage, labels, doubted) : "",
-    ...(shape().again ? doubts : []).map((doubt) => doubtView(passage, doubt)),
+    ...(shape().unique ? [] : doubts).map((doubt) => doubtView(passage, doubt)),
     data.reasons ? make("p", { class: "note" }, data.reasons) : "",
   );
 }
