@@ -6,20 +6,19 @@ from partwise.cli.review_page import made_page
 from partwise.files.text_edits import EditableText
 from partwise.passes import Evidence
 from partwise.solvers.noise import Judgement, Noise
-from partwise.tasks.common.suspects import Judged
 from partwise.tasks.constituency.files import Constituent, read_brackets
-from partwise.tasks.constituency.review import review_brackets
+from partwise.tasks.constituency.review import JudgedTreeFile
 from partwise.tasks.constituency.suspects import JudgedBrackets
 from partwise.tasks.dependency.data import read_sentences
 from partwise.tasks.dependency.files import read_treebank
-from partwise.tasks.dependency.review import review_trees
+from partwise.tasks.dependency.review import JudgedTreebank
 from partwise.tasks.dependency.suspects import judged_trees
 
 NOISE = Noise(1.0, 4.0, 0.1)
 
 
 def doubted_treebank(data: bytes, doubts):
-    """A treebank, and a judgement of it: other (head, relation) for some words, numbered over all sentences."""
+    """A treebank with a judgement: other (head, relation) for some words, numbered over all sentences."""
     treebank = read_treebank(data)
     given = read_sentences(treebank, None, None)
     heads, relations = treebank.heads.copy(), list(given.relations)
@@ -29,14 +28,20 @@ def doubted_treebank(data: bytes, doubts):
     evidence = Evidence(treebank.words.starts, np.ones(len(heads)), heads.astype(np.int32), disputed)
     odds = np.where(disputed, 2.0 - 1e-3 * np.arange(len(heads)), -5.0)
     examples = np.maximum.reduceat(odds, treebank.words.starts[:-1])
-    return treebank, judged_trees(Judgement(evidence, examples, odds, NOISE), given, heads, relations)
+    judged = judged_trees(Judgement(evidence, examples, odds, NOISE), given, heads, relations)
+    return JudgedTreebank(None, treebank, judged)
+
+
+def treebank_review(file, source, words=False):
+    """The review of all that is in doubt."""
+    ranked = file.judged.ranked_parts() if words else file.judged.ranked()
+    return file.review(source, file.doubted(ranked, words), not words)
 
 
 def write_treebank_page(folder, data: bytes, doubts, words=False):
     """A file and its page; where they are."""
-    treebank, judged = doubted_treebank(data, doubts)
-    ranked = judged.ranked_parts() if words else judged.ranked()
-    return write(folder, "corpus.conllu", data, "parse", lambda s: review_trees(judged, treebank, s, ranked, words, "utf-8"))
+    judged = doubted_treebank(data, doubts)
+    return write(folder, "corpus.conllu", data, "parse", lambda source: treebank_review(judged, source, words))
 
 
 def write_brackets_page(folder, data: bytes, believed, **reading):
@@ -47,8 +52,10 @@ def write_brackets_page(folder, data: bytes, believed, **reading):
     n = len(trees)
     evidence = Evidence(np.zeros(n + 1, np.int64), np.zeros(0), np.zeros(0, np.int32), np.zeros(0, bool))
     found = Judgement(evidence, np.full(n, 2.0), np.zeros(0), NOISE)
-    judged = JudgedBrackets(found, Judged(found, lambda i: (brackets.trees[i], trees[i])).example, None, [], trees)
-    return write(folder, "corpus.mrg", data, "constituency", lambda s: review_brackets(judged, brackets, s, range(n), reading))
+    judged = JudgedBrackets(found, lambda i: (brackets.trees[i], trees[i]), None, [], trees)
+    file = JudgedTreeFile(None, brackets, judged, reading)
+    doubted = file.doubted(range(n), False)
+    return write(folder, "corpus.mrg", data, "constituency", lambda source: file.review(source, doubted, True))
 
 
 def write(folder, name, data, task, review):

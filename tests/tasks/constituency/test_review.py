@@ -1,5 +1,7 @@
 """The page of suspects of trees in brackets: where trees stand, what is written in their place, and a real browser."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -14,6 +16,10 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install jinja
 FIRST = "( (S\r\n    (NP-SBJ (PRP sie)\r\n    )\r\n    (VP (VBP bäckt) (NP (NN kuchen)))))"
 TEXT = f"{FIRST}\r\n\r\n(S (NP (DT the) (NN dog)) (VP (VBZ barks))) (NP (-NONE- *))\r\n(FRAG (UH yes))\r\n".encode()
 BELIEVED = ["(S (NP (PRP sie)) (VBP bäckt) (NP (NN kuchen)))", "(S (NP (DT the) (NN dog) (VBZ barks)))", "(FRAG (UH yes))"]
+
+GOOD = "(S (NP (DT the) (NN dog)) (VP (VBZ sees) (NP (NN cats))))\n\n(S (NP (NN cats)) (VP (VBZ see) (NP (DT the) (NN dog))))\n"
+RIGHT = "(S\n  (NP (DT a) (NN dog))\n  (VP (VBZ sees) (NP (NN mice))))\n"
+WRONG = "(S\n  (NP (DT a) (NN dog))\n  (VP (NP (VBZ sees) (NN mice))))\n"
 
 
 def test_where_trees_stand():
@@ -87,8 +93,6 @@ def test_edit_and_accept_in_a_browser(tmp_path):
     [("(S (NP (DT the) (NN dog)) (VBZ barks)", "is never closed"), ("(S (DT the) (NN dog))", "more than labels")],
 )
 def test_repair_refuses_what_is_no_tree_of_the_sentence(tmp_path, new, message):
-    import json
-
     from partwise.files.text_edits import EditableText
 
     file, old = tmp_path / "corpus.mrg", "(S (NP (DT the) (NN dog)) (VP (VBZ barks)))"
@@ -102,3 +106,44 @@ def test_repair_refuses_what_is_no_tree_of_the_sentence(tmp_path, new, message):
     (tmp_path / "decisions.json").write_text(json.dumps(said))
     result = CliRunner().invoke(app, ["repair", str(file), str(tmp_path / "decisions.json"), "-o", str(tmp_path / "out")])
     assert result.exit_code == 1 and message in result.stderr and not (tmp_path / "out").exists()
+
+
+def partwise(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_brackets_trees_and_a_page(tmp_path):
+    (tmp_path / "good").write_text(GOOD + RIGHT)
+    (tmp_path / "bad").write_text(GOOD + WRONG)
+    (tmp_path / "learnt").write_text(2 * GOOD + WRONG)
+    (tmp_path / "templates").write_text("f.tag|l.tag\nf.tag\n")
+    result = partwise("train", "constituency", tmp_path / "learnt", "-o", tmp_path / "model", "--hash-bits", "8", "--epochs", "3",
+                      "--templates", tmp_path / "templates", "-q")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    common = (
+        "suspects",
+        tmp_path / "model",
+        tmp_path / "bad",
+        "--folds",
+        "0",
+        "--precision",
+        "0.01",
+        "--truth",
+        tmp_path / "good",
+    )
+    result = partwise(*common, "--json", "--html", tmp_path / "page.html")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    worst = said["suspects"][0]
+    assert said["truth"]["average_precision"] == 1.0 and said["trees"] == 3 and said["brackets"] == 11
+    assert worst["line"] == 4 and worst["example"] == 2 and worst["parts"][0]["given"] == ["VP+NP", 2, 4]
+    assert "[VP+NP sees mice > VP] +NP mice" in result.stderr and '"shape": "brackets"' in (tmp_path / "page.html").read_text()
+    result = partwise(*common, "--parts", "-o", tmp_path / "out.tsv")
+    assert result.exit_code == 0, result.output
+    rows = [line.split("\t") for line in (tmp_path / "out.tsv").read_text().splitlines()]
+    assert rows[0][4:] == ["part", "given", "believed"] and rows[1][3:] == ["tree 2: sees mice", "2", "VP+NP", "VP"]
+    (tmp_path / "other").write_text(GOOD)
+    result = partwise(*common[:-1], tmp_path / "other")
+    assert result.exit_code == 1 and "must have the trees of" in result.stderr

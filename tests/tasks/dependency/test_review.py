@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 from browser import chromium, press, resize, text_of, wait_for
 from partwise.cli.app import app
 from partwise.files.text_edits import EditableText
-from partwise.tasks.dependency.review import review_trees, without_trees
-from small_treebanks import TEXT, treebank
-from tree_reviews import doubted_treebank, write_treebank_page
+from partwise.tasks.dependency.review import without_trees
+from small_treebanks import TEXT, as_conllu, sentences, treebank
+from tree_reviews import doubted_treebank, treebank_review, write_treebank_page
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install jinja2")
 
@@ -27,15 +27,15 @@ def driver(tmp_path):
 
 def test_cells_are_heads_and_relations_where_they_stand():
     """Also after multi-word tokens, empty nodes, comments, and with other ends of lines: or `Review.check` would refuse."""
-    trees, judged = doubted_treebank(STRANGE, DOUBTS)
+    judged = doubted_treebank(STRANGE, DOUBTS)
     source = EditableText.of(STRANGE, "corpus.conllu")
-    review = review_trees(judged, trees, source, judged.ranked(), False, "utf-8")
+    review = treebank_review(judged, source)
     packed = review.packed("parse", source, "")
     (passage,), (item,) = review.passages, review.items
     assert passage.given == ["4\tnsubj", "4\taux", "4\tadvmod", "0\troot", "4\tobj", "4\tpunct"] and passage.lines[1] == 5
     assert [(one.word, one.believed) for one in item.doubts] == [(0, "3\tnsubj"), (4, "2\tnmod")]
-    assert packed["shape"] == "heads" and packed["labels"][: packed["menu"]] == trees.names
-    single = review_trees(judged, trees, source, judged.ranked_parts(), True, "utf-8")
+    assert packed["shape"] == "heads" and packed["labels"][: packed["menu"]] == judged.data.names
+    single = treebank_review(judged, source, words=True)
     assert not single.whole and [[one.word for one in item.doubts] for item in single.items] == [[0], [4]]
 
 
@@ -137,3 +137,67 @@ def test_menus_roots_single_words_and_a_phone(driver, tmp_path):
     press(driver, "\ue00c")
     driver.find_element("id", "search").send_keys("don't")
     wait_for(driver, lambda: text_of(driver, "where") == "none")
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# ``partwise suspects``
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def partwise(*words):
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A small treebank, one with a wrong head and a wrong relation, and a model of the former."""
+    import partwise as library
+
+    folder = tmp_path_factory.mktemp("suspects")
+    X, y = sentences(8)
+    good = as_conllu(X, y).replace("1\t", "# a comment\n1-2\tboth\t_\t_\t_\t_\t_\t_\t_\t_\n1\t", 1)
+    first, second = "2\tnsubj", "2\tobj"
+    bad = good.replace(second, "1\tobj", 1)
+    at = bad.rindex(first)
+    (folder / "good").write_text(good)
+    (folder / "bad").write_text(bad[:at] + "2\tpunct" + bad[at + len(first) :])
+    (folder / "templates").write_text("h.upos|m.upos\nh.upos\nm.form\n")
+    with library.interpret():
+        result = partwise("train", "parse", folder / "good", "-o", folder / "model", "--templates", folder / "templates",
+                          "--hash-bits", "8", "--epochs", "6", "-q")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    return folder
+
+
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_words_sentences_and_a_page(files):
+    bad, lines = files / "bad", (files / "bad").read_text().splitlines()
+    common = ("suspects", files / "model", bad, "--folds", "0", "--precision", "0.3", "--truth", files / "good", "--json")
+    result = partwise(*common, "--parts", "-o", files / "out.tsv")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert said["folds"] == 0 and said["sentences"] == 8 and said["truth"]["wrong"] == 2
+    assert said["truth"]["average_precision"] == 1.0
+    for found in said["suspects"][:2]:
+        cells = lines[found["line"] - 1].split("\t")
+        assert cells[0] == str(found["part"] + 1) and found["given"].split(":")[0] == cells[6]
+        assert found["given"].endswith(f" {cells[7]}") and found["believed"].startswith("2:")
+    written = [line.split("\t") for line in (files / "out.tsv").read_text().splitlines()]
+    assert written[0][4:] == ["part", "given", "believed"] and len(written) == said["listed"] + 1
+    assert {row[5].split(" ")[-1] for row in written[1:3]} == {"obj", "punct"} and "[" in written[1][3]
+    result = partwise(*common, "--html", files / "page.html")
+    assert result.exit_code == 0, result.output
+    said = json.loads(result.stdout)
+    assert {one["example"] for one in said["suspects"][:2]} == {0, 7} and said["truth"]["recall"] == 1.0
+    assert "[" in result.stderr and " > 2:" in result.stderr and '"shape": "heads"' in (files / "page.html").read_text()
+
+
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_a_truth_of_other_sentences_is_refused(files):
+    result = partwise("suspects", files / "model", files / "bad", "--folds", "0", "--truth", files / "model")
+    assert result.exit_code == 1
+    (files / "short").write_text("1\tYes\t_\tX\t_\t_\t0\troot\t_\t_\n")
+    result = partwise("suspects", files / "model", files / "bad", "--folds", "0", "--truth", files / "short")
+    assert result.exit_code == 1 and "must have the sentences of" in result.stderr

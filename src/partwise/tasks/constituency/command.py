@@ -145,9 +145,14 @@ class Constituency(Command):
         return "\n".join(lines)
 
     def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
-        from partwise.tasks.constituency.suspect_list import list_suspects
+        from partwise.tasks.common.judged_file import list_suspects
+        from partwise.tasks.constituency.files import read_brackets
+        from partwise.tasks.constituency.review import JudgedTreeFile
 
-        return list_suspects(model, file, options, seconds)
+        reading = {name: getattr(options, name) for name in self.reading}
+        data, truth = (None if name is None else read_brackets(name, **reading) for name in (file, options.truth))
+        seconds("read")
+        return list_suspects(JudgedTreeFile, model, data, truth, options, reading=reading)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         from partwise.tasks.constituency.files import read_brackets

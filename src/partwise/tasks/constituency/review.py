@@ -1,4 +1,4 @@
-"""Suspects of a file of trees as a page shows them: the text of a tree is one cell, the tree that is believed another text.
+"""Suspects of a file of trees, listed and as a page shows them: the text of a tree is one cell, what is believed another text.
 
 A tree that is accepted is written on one line. What a model does not see is kept: function tags where their bracket stays, traces
 below the bracket that they were in or, if that is gone, below the lowest one that is around their place.
@@ -7,36 +7,90 @@ below the bracket that they were in or, if that is gone, below the lowest one th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from partwise.files.text_edits import EditableText
+from partwise.tasks.common.judged_file import Doubted, JudgedFile, other_truth
 from partwise.tasks.common.review import DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.constituency.files import TOKEN, Brackets, Constituent, scan, strip_label
-from partwise.tasks.constituency.suspects import JudgedBrackets
+from partwise.tasks.constituency.files import TOKEN, TRACE, Brackets, Constituent, scan, strip_label
+from partwise.tasks.constituency.suspects import JudgedBrackets, chains
 
 
-def review_brackets(
-    judged: JudgedBrackets, data: Brackets, source: EditableText, ranked: Sequence[int], reading: dict[str, Any]
-) -> Review:
-    """The trees numbered `ranked`, for the page."""
-    places = list(tree_texts(source.text.decode(), reading["traces"], reading["functions"]))
-    passages, items = [], []
-    for number, i in enumerate(ranked):
-        begin, text = places[i]
-        passages.append(Passage([" ".join(data.trees[i].words())], [text], [begin], [data.lines[i]]))
-        believed = rewritten(text, judged.trees[i], reading["functions"])
-        items.append(ReviewItem(number, judged.wrong(i), [DoubtedWord(0, believed, judged.wrong(i))]))
-    return Review(
-        passages=passages,
-        items=items,
-        labels=[],
-        whole=True,
-        pattern=r"\([\s\S]*\)",
-        hint="A tree is text in brackets.",
-        reading=reading,
-        shape="brackets",
-    )
+@dataclass(frozen=True)
+class JudgedTreeFile(JudgedFile):
+    """Trees in brackets and what is to be thought of them."""
+
+    data: Brackets
+    judged: JudgedBrackets
+    reading: dict[str, Any] = field(default_factory=dict)  #: how the file was read
+
+    examples = "trees"
+    parts = "brackets"
+    alone = False  # a tree is corrected as a whole: of its brackets the worst decides where it stands
+
+    @classmethod
+    def check_truth(cls, truth: Brackets, data: Brackets) -> None:
+        if [tree.words() for tree in truth.trees] != [tree.words() for tree in data.trees]:
+            raise other_truth(truth, data, cls.examples)
+
+    # -- lists --------------------------------------------------------------------------------------------------------
+
+    def name(self, i: int) -> str:
+        return f"tree {i}"
+
+    def part_name(self, i: int, t: int) -> str:
+        _, begin, end = self.judged.brackets[int(self.starts[i]) + t]
+        return " ".join(self.data.trees[i].words()[begin:end])
+
+    def said(self, value: Any) -> str:
+        return "-" if value is None else str(value[0])
+
+    def text(self, i: int) -> str:
+        """The brackets in doubt, in their order, and after a plus those that are believed where none is given."""
+        words = self.data.trees[i].words()
+        first, last = self.starts[i : i + 2].tolist()
+        pieces = []
+        for position in sorted(self.judged.doubted(i)):
+            given, believed = self.said_part(position)
+            pieces.append(f"[{given} {self.part_name(i, position - first)} > {believed}]")
+        spans = {(begin, end) for _, begin, end in self.judged.brackets[first:last]}
+        pieces += [f"+{label} {' '.join(words[a:b])}" for label, a, b in chains(self.judged.trees[i]) if (a, b) not in spans]
+        return " ".join(pieces)
+
+    def same(self, truth: Brackets) -> np.ndarray:
+        there = [set(chains(tree)) for tree in truth.trees]
+        return np.array([bracket in there[self.at(k)[0]] for k, bracket in enumerate(self.judged.brackets)], bool)
+
+    def same_examples(self, truth: Brackets) -> np.ndarray:
+        """A bracket that is missing is a mistake too."""
+        pairs = zip(truth.trees, self.data.trees, strict=True)
+        return np.array([set(chains(a)) == set(chains(b)) for a, b in pairs], bool)
+
+    # -- the page -----------------------------------------------------------------------------------------------------
+
+    def review(self, source: EditableText, doubted: Sequence[Doubted], whole: bool) -> Review:
+        functions = self.reading["functions"]
+        places = list(tree_texts(source.text.decode(), self.reading["traces"], functions))
+        passages, items = [], []
+        for number, one in enumerate(doubted):
+            begin, text = places[one.example]
+            words = " ".join(self.data.trees[one.example].words())
+            passages.append(Passage([words], [text], [begin], [self.line(one.example)]))
+            believed = rewritten(text, self.judged.trees[one.example], functions)
+            items.append(ReviewItem(number, one.wrong, [DoubtedWord(0, believed, one.wrong)]))
+        return Review(
+            passages=passages,
+            items=items,
+            labels=[],
+            whole=True,
+            pattern=r"\([\s\S]*\)",
+            hint="A tree is text in brackets.",
+            reading=self.reading,
+            shape="brackets",
+        )
 
 
 def tree_texts(text: str, traces: bool, functions: bool) -> Iterator[tuple[int, str]]:
@@ -82,7 +136,7 @@ class Grown:
 def grown(tree: Constituent, begin: int = 0, traces: bool = False) -> Grown:
     """The same tree; with `traces`, empty elements take no place."""
     if tree.is_word:
-        return Grown(tree.label, begin, begin + (not (traces and tree.label == "-NONE-")), [tree.children[0]])
+        return Grown(tree.label, begin, begin + (not (traces and tree.label == TRACE)), [tree.children[0]])
     made = Grown(tree.label, begin, begin, [])
     for child in tree.children:
         made.children.append(grown(child, made.end, traces))

@@ -153,9 +153,13 @@ class Parse(Command):
         return "\n".join(lines)
 
     def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
-        from partwise.tasks.dependency.suspect_list import list_suspects
+        from partwise.tasks.common.judged_file import list_suspects
+        from partwise.tasks.dependency.review import JudgedTreebank
 
-        return list_suspects(model, file, options, seconds)
+        treebank = self.read(file, options)
+        truth = None if options.truth is None else self.read(options.truth, options)
+        seconds("read")
+        return list_suspects(JudgedTreebank, model, treebank, truth, options, encoding=options.encoding)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         from partwise.tasks.dependency.files import read_treebank
