@@ -82,6 +82,10 @@ def test_edit_and_accept_in_a_browser(tmp_path):
         assert [entry for entry in driver.get_log("browser") if entry["level"] == "SEVERE"] == []
     result = CliRunner().invoke(app, ["repair", str(file), str(decisions), "-o", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
+    other = tmp_path / "corpus.mrg"
+    other.write_bytes(TEXT.replace(b"yes", b"no"))  # not a tree that was changed: no line is named
+    result = CliRunner().invoke(app, ["repair", str(other), str(decisions), "-o", str(tmp_path / "not")])
+    assert result.exit_code == 1 and "has changed since" in result.stderr and "there is no" not in result.stderr
     accepted = "( (S (NP-SBJ (PRP sie)) (VBP bäckt) (NP (NN kuchen))))"
     edited = "(S (XP (DT the)\n (NN dog))\n (VP (VBZ barks)))"
     wanted = TEXT.decode().replace(FIRST, accepted).replace("(S (NP (DT the) (NN dog)) (VP (VBZ barks)))", edited)
