@@ -1,12 +1,16 @@
 """Heads and relations that are probably wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from partwise import DependencyParser
+from partwise.passes import Evidence
+from partwise.solvers.noise import Judgement
 from partwise.tasks.common.suspects import probability
 from partwise.tasks.dependency.data import Tree
-from partwise.tasks.dependency.suspects import as_log_odds, minus_log_right
+from partwise.tasks.dependency.suspects import JudgedRelations, as_log_odds, keep_heads, minus_log_right
 from small_treebanks import sentences
 
 pytestmark = [pytest.mark.interpreted, pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")]
@@ -42,6 +46,32 @@ def test_what_is_wrong_comes_first(judged):
     assert judged.found.parts[k] == -np.inf and not judged.found.evidence.disputed[k]
     assert judged.suspect(2).given.heads[0] is None and judged.suspect(2).believed.heads[0] == 2
     assert (judged.found.examples[[0, 1]].min() > np.delete(judged.found.examples, [0, 1])).all()
+
+
+def test_only_what_is_worth_a_look_is_said_of_a_sentence(judged):
+    """Words that are rather right, and whose head is not moved, are left out of a sentence, but may be listed by themselves."""
+    a, b = judged.found.evidence.starts[:2].tolist()
+    disputed, parts = judged.found.evidence.disputed.copy(), judged.found.parts.copy()
+    disputed[a:b], parts[a:b] = True, -1.0
+    heads = judged.heads.copy()
+    heads[a:b] = judged.given.heads[a:b]
+    weak = replace(judged, found=judged.found._replace(evidence=judged.found.evidence._replace(disputed=disputed), parts=parts))
+    assert replace(weak, heads=heads).doubted(0) == list(range(a, b))  # better than nothing
+    heads[a + 1] = 3
+    assert replace(weak, heads=heads).doubted(0) == [a + 1]
+    parts[a + 2] = 0.5
+    assert replace(weak, heads=heads).doubted(0) == [a + 2, a + 1]
+
+
+def test_heads_stay_where_only_a_relation_is_wrong(judged):
+    """Two sentences of two words: both heads of each are disputed; in the first a relation is, and its heads are rather right."""
+    starts = np.array([0, 2, 4])
+    evidence = Evidence(starts, np.ones(4), np.zeros(4, np.int32), np.ones(4, bool))
+    found = Judgement(evidence, np.array([-1.0, 1.0]), np.zeros(4), judged.found.noise)
+    of_relations = Judgement(evidence, np.zeros(4), np.array([2.0, -3.0, 2.0, -3.0]), judged.found.noise)
+    given, heads = np.array([2, 0, 2, 0]), np.array([0, 1, 0, 1])
+    kept = keep_heads(found, JudgedRelations(of_relations, np.arange(4), [], np.zeros(4), [], None), given, heads)
+    assert heads.tolist() == [2, 0, 0, 1] and kept.evidence.disputed.tolist() == [False, False, True, True]
 
 
 def test_in_folds_without_a_model():

@@ -63,13 +63,13 @@ class JudgedTreebank(JudgedFile):
     def text(self, i: int) -> str:
         """A sentence, its words in doubt with both arcs, long stretches without any left out."""
         words, first = self.data.forms(i), int(self.starts[i])
-        wrong = self.judged.found.evidence.disputed[first : first + len(words)].tolist()
+        wrong = {t - first for t in self.judged.doubted(i)}
         pieces: list[str] = []
-        for k, doubted in enumerate(wrong):
-            if doubted:
-                pieces.append(f"[{words[k]} {' > '.join(self.said_part(first + k))}]")
-            elif any(wrong[max(0, k - AROUND) : k + AROUND + 1]):
-                pieces.append(words[k])
+        for k, word in enumerate(words):
+            if k in wrong:
+                pieces.append(f"[{word} {' > '.join(self.said_part(first + k))}]")
+            elif any(near in wrong for near in range(k - AROUND, k + AROUND + 1)):
+                pieces.append(word)
             elif not pieces or pieces[-1] != "...":
                 pieces.append("...")
         return " ".join(pieces)

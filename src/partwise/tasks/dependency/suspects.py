@@ -5,7 +5,9 @@ is; taking the two for independent, with log-odds h and r,
 
     1 - P(word is wrong) = (1 - P_h) (1 - P_r),        likewise for sentences, over the relations of all their words.
 
-A head that is wrong makes its relation look wrong too: that is no harm, for it is the word that is listed.
+A head that is wrong makes its relation look wrong too: that is no harm, for it is the word that is listed. Of a sentence, what
+is said to be in doubt are the heads that another tree has, if there is one that is believed rather than the given one, and the
+words that are more probably wrong than not; all else that a parser would answer otherwise is not worth a look.
 
 Where what is given is no tree of the kind that the model knows (several roots, arcs that cross), trees of all kinds are compared.
 With ``order=2``, the arcs that are looked at are those that the estimator's own first-order model has chosen.
@@ -38,6 +40,12 @@ class JudgedTrees(Judged):
     heads: np.ndarray = None  # type: ignore[assignment]  #: those believed
     relations: list[str | None] | None = None  #: likewise
 
+    def doubted(self, i: int) -> list[int]:
+        """The words of sentence i in doubt (see the module), counted over all sentences, most probably wrong first."""
+        found = super().doubted(i)
+        assert self.given.heads is not None
+        return [t for t in found if self.heads[t] != self.given.heads[t] or self.found.parts[t] > 0.0] or found
+
 
 class TreeSuspects(FindsSuspects):
     """`suspects` and `suspicion` of dependency parsers. Parts are words, given and believed are heads, with their relations."""
@@ -68,7 +76,7 @@ class TreeSuspects(FindsSuspects):
         heads = found.evidence.believed.astype(np.int64)
         relations = given.relations
         if relations is not None and (about := judge_relations(me, given, folds)) is not None:
-            found = with_relations(found, about)
+            found = with_relations(keep_heads(found, about, given.heads, heads), about)
             relations = about.believed(given, heads)
         return judged_trees(found, given, heads, relations)
 
@@ -88,26 +96,29 @@ def allow_what_is_given(me: Any, given: Sentences, fitted: bool) -> None:
 
 def judged_trees(found: Judgement, given: Sentences, heads: np.ndarray, relations: list[str | None] | None) -> JudgedTrees:
     """The same for people: trees, and heads with their relations."""
-    starts = found.evidence.starts
-    before: Any = given.heads
+    starts, before, names = found.evidence.starts, np.asarray(given.heads), given.relations
 
-    def tree(heads: np.ndarray, relations: Any, i: int) -> Tree:
+    def example(i: int) -> tuple[Tree, Tree]:
         a, b = int(starts[i]), int(starts[i + 1])
-        own: list[Any] = [None if head < 0 else head for head in heads[a:b].tolist()]
-        return Tree(own, None if relations is None else relations[a:b])
+        old: list[Any] = [None if head < 0 else head for head in before[a:b].tolist()]
+        new = [int(heads[t]) if head is None else head for t, head in enumerate(old, a)]
+        own: Any = None if names is None else names[a:b]
+        others = None if own is None or relations is None else list(own)
+        for t in judged.doubted(i):
+            new[t - a] = int(heads[t])
+            if others is not None and relations is not None:
+                others[t - a] = relations[t]
+        return Tree(old, own), Tree(new, others)
 
     def word(heads: np.ndarray, relations: Any, t: int) -> Any:
         head = None if heads[t] < 0 else int(heads[t])
         return head if relations is None else (head, relations[t])
 
-    return JudgedTrees(
-        found,
-        lambda i: (tree(before, given.relations, i), tree(heads, relations, i)),
-        lambda t: (word(before, given.relations, t), word(heads, relations, t)),
-        given,
-        heads,
-        relations,
-    )
+    def part(t: int) -> tuple[Any, Any]:
+        return word(before, names, t), word(heads, relations, t)
+
+    judged = JudgedTrees(found, example, part, given, heads, relations)
+    return judged
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -162,6 +173,16 @@ def judge_relations(me: Any, given: Sentences, folds: int | None) -> JudgedRelat
     found = judge(clerk, problem, folds, judges=judges)
     part = dealt(len(words), folds, clerk._seed()) if folds else np.zeros(len(words), np.int64)
     return JudgedRelations(found, words, judges, part, names, me)
+
+
+def keep_heads(found: Judgement, about: JudgedRelations, given: np.ndarray, heads: np.ndarray) -> Judgement:
+    """Where a relation is probably wrong, and the heads of its sentence are not, these are believed: `heads` are changed."""
+    evidence, doubted = found.evidence, np.zeros(len(heads), np.bool_)
+    doubted[about.words] = about.found.parts > 0.0
+    calm = (found.examples <= 0.0) & (np.diff(np.concatenate([[0], np.cumsum(doubted)])[evidence.starts]) > 0)
+    kept = np.repeat(calm, np.diff(evidence.starts)) & (given >= 0)
+    heads[kept] = given[kept]
+    return found._replace(evidence=evidence._replace(disputed=evidence.disputed & ~kept))
 
 
 def with_relations(found: Judgement, about: JudgedRelations) -> Judgement:
