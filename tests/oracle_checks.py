@@ -94,3 +94,24 @@ def check_features(problem, w):
         kernels.gram(problem, i, t, np.array(chosen), 4, products, first, second)
         np.testing.assert_allclose(products, (F[0] - F) @ (F[0] - F).T, atol=1e-10)
         assert not first.value.any() and not first.count[0] and not second.count[0]
+
+
+def check_agreement(problem, w, unknown=None):
+    """How far marginals, and outputs, agree with the truth: by looking at every output. `unknown`: what stands for no truth."""
+    for i in range(kernels.n_examples(problem)):
+        n, length = kernels.n_parts(problem, i), int(kernels.length(problem, i))
+        theta, parts, gold, given = np.zeros(n), np.zeros(n), np.zeros(length, np.int32), np.full(length, 7.0)
+        kernels.score(problem, i, w, theta)
+        truth = Enumeration(problem, i, theta)
+        if truth.best == -np.inf:
+            continue
+        kernels.truth(problem, i, gold)
+        right = np.array([(y == gold) | (gold == unknown) for y in truth.outputs])
+        kernels.expected(problem, i, theta, parts)
+        kernels.agreement(problem, i, parts, given)
+        np.testing.assert_allclose(given, truth.probabilities @ right, atol=1e-6 if np.abs(w).max(initial=0.0) > 1e3 else 1e-9)
+        for y, same in zip(truth.outputs[:20], right, strict=False):
+            parts[:] = 0.0
+            kernels.indicate(problem, i, y, 1.0, parts)
+            kernels.agreement(problem, i, parts, given)
+            np.testing.assert_array_equal(given, same)

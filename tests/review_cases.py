@@ -40,3 +40,21 @@ def write_page(folder, sentences, doubts, whole=True):
     review = column_review(sentences, doubts, whole)
     page.write_bytes(made_page(review.packed("tag", source, f"{len(doubts)} of {len(sentences)} sentences"), source))
     return file, page
+
+
+def write_text_page(folder, shape, rows, believed, above=(), task="fold"):
+    """A file of rows of cells with tabs between them, edited as text, and its page; `believed` has other cells for some rows."""
+    file, page = folder / "corpus.txt", folder / "page.html"
+    file.write_text("".join("\t".join(row) + "\n" for row in rows))
+    source, passages, items, at = EditableText.read(str(file)), [], [], 0
+    for k, row in enumerate(rows):
+        begins = [at + len("\t".join([*row[:j], ""])) for j in range(len(row))]
+        at = begins[-1] + len(row[-1]) + 1
+        names = ["first", "second", "core"][: len(row)]
+        passages.append(Passage(names, row, begins, [k + 1] * len(row), above=list(above[k : k + 1])))
+        if k in believed:
+            doubts = [DoubtedWord(j, cell, 0.9) for j, cell in enumerate(believed[k])]
+            items.append(ReviewItem(k, 0.9, doubts))
+    review = Review(passages, items, [], True, ".*", "", {"encoding": "utf-8"}, shape=shape)
+    page.write_bytes(made_page(review.packed(task, source, f"{len(items)} of {len(rows)}"), source))
+    return file, page

@@ -11,7 +11,7 @@ from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import MOST_TEXT_BYTES
 
-SCRIPTS = ("state", "view", "actions")  #: in this order, they are one script
+SCRIPTS = ("state", "view", "heads", "brackets", "text", "actions")  #: in this order, they are one script
 
 
 def made_page(data: dict[str, Any], source: EditableText) -> bytes:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
+from oracle_cases import alignment_cases
+from oracle_checks import check_agreement
 from partwise import interpret, kernels, solve
 from partwise.objective import best_outputs, completions
 from partwise.structures import alignment_problem
 from partwise.structures.alignment.pair_tables import pair_tables
+from partwise.structures.alignment.problem import UNKNOWN, PartialAlignmentProblem
 
 
 def small_pairs(seed=0, pairs=6, **more):
@@ -62,6 +66,17 @@ def test_ramp_and_taking_examples():
         assert all(b <= a + 1e-9 for a, b in zip(objectives[:-1], objectives[1:], strict=True))
         out, starts, _ = best_outputs(problem, result.w)
         assert len(out) == starts[-1] == len(problem.gold)
+
+
+@settings(max_examples=30, deadline=None)
+@given(alignment_cases())
+def test_agreement_by_enumeration(case):
+    problem, w = case
+    with interpret():
+        check_agreement(problem, w)
+        gold = problem.gold.copy()
+        gold[::2] = UNKNOWN
+        check_agreement(PartialAlignmentProblem(*problem)._replace(gold=gold), w, UNKNOWN)
 
 
 def test_places_that_are_not_known_are_completed():

@@ -221,6 +221,45 @@ def test_brackets_that_are_known(seed):
             grammar_problem(rows_for(n), [n], grammar, [None], brackets=[[(0, 2, [])]])
 
 
+def has_node(y, n, begin, end, symbols):
+    """Whether an output has a node there with one of these symbols."""
+    return any((a, b) == (begin, end) and s in symbols for a, b, s, _ in nodes_of(y, n))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_agreement_is_the_probability_of_every_node_that_is_known(seed):
+    """Of trees known as a whole, and of brackets: against enumeration; with an output in place of marginals, 0 or 1."""
+    rng, n = np.random.default_rng(seed), 4
+    grammar = make_grammar(2, [(0, 0, 1), (0, 1, 1), (1, 0, 0), (1, 1, 0), (1, 1, 1)], [0, 0], [0, 1])
+    whole = list(kernels.outputs(grammar_problem(rows_for(n), [n], grammar), 0))
+    tree = whole[rng.integers(len(whole))]
+    inner = nodes_of(tree, n)[1]
+    sets = [[inner[2]], [0, 1]][seed % 2]
+    brackets = [[], [(*inner[:2], sets)]]
+    problem = grammar_problem(rng.normal(size=(20, 2)), [n, n], grammar, [tree, None], brackets=brackets)
+    for i in range(2):
+        theta, parts, given = np.zeros(kernels.n_parts(problem, i)), np.zeros(kernels.n_parts(problem, i)), np.full(7, 9.0)
+        with interpret():
+            kernels.score(problem, i, rng.normal(size=kernels.n_weights(problem)), theta)
+            kernels.expected(problem, i, theta, parts)
+            kernels.agreement(problem, i, parts, given)
+            truth = Enumeration(problem, i, theta)
+            target = kernels.target(problem, i)
+            known = [(a, b, [s]) for a, b, s, _ in nodes_of(tree, n)] if i == 0 else brackets[1]
+            of = {(a, b): symbols for a, b, symbols in known}
+            for t, (a, b, *_) in enumerate(nodes_of(target, n)):
+                wanted = [1.0 if (a, b) not in of else float(has_node(y, n, a, b, of[a, b])) for y in truth.outputs]
+                assert given[t] == pytest.approx(truth.probabilities @ wanted, abs=1e-9)
+            assert len(of) < 7 or given.min() < 0.999
+            parts[:] = 0.0
+            kernels.indicate(problem, i, whole[0], 1.0, parts)
+            kernels.agreement(problem, i, parts, given)
+        wrong = [
+            k for k, (a, b, *_) in enumerate(nodes_of(target, n)) if (a, b) in of and not has_node(whole[0], n, a, b, of[a, b])
+        ]
+        assert np.flatnonzero(given == 0.0).tolist() == wrong and set(given.tolist()) <= {0.0, 1.0}
+
+
 def small_treebank():
     """Sentences of one shape with the tree that looks to the left or to the right, as its first feature says."""
     grammar = make_grammar(1, [(0, 0, 0)], [0], [0])

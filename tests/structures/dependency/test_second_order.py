@@ -63,6 +63,33 @@ def test_parts_features_and_costs_tell_the_same_story(seed):
             assert value >= max(values) - 0.5  # even where it is not proven
 
 
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(2))
+def test_agreement_and_some_of_the_sentences(seed):
+    """How far any tree agrees with the truth; and sentences taken out score as they did."""
+    problem, w = second_order_case(seed)
+    order = np.array([2, 0, 3, 1])
+    some = kernels.take(problem, order)
+    with partwise.interpret():
+        for own, i in enumerate(order.tolist()):
+            theta, again = np.zeros(kernels.n_parts(problem, i)), np.zeros(kernels.n_parts(some, own))
+            kernels.score(problem, i, w, theta)
+            kernels.score(some, own, w, again)
+            np.testing.assert_array_equal(theta, again)
+            trees, others = (list(kernels.outputs(*one)) for one in ((problem, i), (some, own)))
+            assert len(trees) == len(others) and all(map(np.array_equal, trees, others))
+            gold = problem.gold[problem.starts[i] : problem.starts[i + 1]]
+            given, mixed, wanted = np.full(len(gold), 9.0), np.zeros(len(theta)), np.zeros(len(gold))
+            for k, y in enumerate(trees):
+                parts, p = np.zeros(len(theta)), (k + 1) / (len(trees) * (len(trees) + 1) / 2)
+                kernels.indicate(some, own, y, 1.0, parts)
+                kernels.agreement(some, own, parts, given)
+                np.testing.assert_array_equal(given, y == gold)
+                mixed, wanted = mixed + p * parts, wanted + p * (y == gold)
+            kernels.agreement(problem, i, mixed, given)
+            np.testing.assert_allclose(given, wanted)
+
+
 def one_sentence(n, rng, share, **options):
     """A sentence of n words with this share of its arcs; words do not matter."""
     given = read_sentences([[{"form": "a", "upos": "N"}] * n], [[0, *range(1, n)]], None, None)

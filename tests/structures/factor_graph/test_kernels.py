@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from oracle_checks import check_agreement
 from partwise import FactorGraph, graph_families, graph_problem, kernels, multiclass_problem, solve
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
@@ -83,6 +84,37 @@ def test_probabilities_by_lbfgs():
     result = solve(problem, "crf", "lbfgs", 1.0, tol=1e-6, max_epochs=100)
     assert result.converged and result.primal == pytest.approx(primal_by_listing(problem, Family(1, 0), 1.0, result.w))
     assert result.gap <= 1e-5 * result.primal
+
+
+def same_arrays(a, b):
+    """Whether two packed problems hold the same, array by array."""
+    return all(same_arrays(x, y) if isinstance(x, tuple) else np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("tie", [None, "potts"])
+def test_taking_some_graphs(hidden, tie):
+    graphs, y = some_graphs(n=5, tie=tie, hidden=hidden)
+    families = graph_families(graphs)
+    for which in ([3, 0], [1, 2, 3, 4], []):
+        taken = kernels.take(graph_problem(graphs, y, families=families), np.array(which, int))
+        packed = graph_problem([graphs[i] for i in which], [y[i] for i in which], families=families)
+        if which:
+            assert type(taken) is type(packed) and same_arrays(taken, packed)
+        assert kernels.n_examples(taken) == len(which)
+    some = graph_problem(graphs, [*y[:-1], np.abs(y[-1])], families=families)
+    assert not kernels.is_partial(kernels.take(some, np.array([4])))
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_agreement_by_enumeration(hidden):
+    problem = graph_problem(*some_graphs(hidden=hidden))
+    check_agreement(problem, np.random.default_rng(3).normal(size=problem.n_weights), -1)
+    g = FactorGraph()
+    g.unary(g.bits(3), features=np.eye(3), weights="bit")
+    for truth in ([1, 0, 1], [0, -1, 1]):
+        bits = graph_problem([g], [truth])
+        check_agreement(bits, np.random.default_rng(3).normal(size=bits.n_weights), -1)
 
 
 @pytest.mark.parametrize("cycle", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from oracle_cases import Enumeration, folding_cases
-from oracle_checks import check_features, check_oracles
+from oracle_checks import check_agreement, check_features, check_oracles
 from partwise import kernels, passes
 from partwise.engine.compilation import interpret
 from partwise.objective import best_outputs
@@ -30,6 +30,7 @@ def test_oracles_equal_enumeration(case):
     with interpret():  # compiling k-best takes longer than some examples
         check_oracles(*case)
         check_features(*case)
+        check_agreement(*case)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from sklearn.svm import LinearSVC
 
 from oracle_cases import pair_cases
-from oracle_checks import check_features, check_oracles
+from oracle_checks import check_agreement, check_features, check_oracles
 from partwise import solve
 from partwise.engine.compilation import interpret
 from partwise.structures import pair_problem
@@ -20,6 +20,7 @@ def test_pair_oracles_equal_enumeration(case):
     with interpret():
         check_oracles(*case)
         check_features(*case)
+        check_agreement(*case)
 
 
 def test_pairs_with_the_hinge_are_a_linear_svm_of_differences():

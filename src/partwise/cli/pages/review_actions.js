@@ -11,7 +11,7 @@ function editor(item, passage, labels, doubted) {
   const names = known.includes(here) ? known : [here, ...known];
   const menu = make("select", { id: "menu", "aria-label": "label, from a menu" }, ...names.map((name) => make("option", { value: name }, shownLabel(name))));
   menu.value = here;
-  const typed = make("input", { id: "typed", type: "text", "aria-label": "label, typed", autocomplete: "off", spellcheck: "false", dir: "auto" });
+  const typed = make("input", { id: "typed", class: "first", type: "text", "aria-label": "label, typed", autocomplete: "off", spellcheck: "false", dir: "auto" });
   typed.value = /[\r\n]/.test(here) ? "" : here; // a line cannot hold several: those are in the menu
   const word = editing;
   const set = (label) => {
@@ -50,18 +50,22 @@ function startEditing() {
 
 function editWord(word) {
   editing = word;
+  picking = true;
   showCard();
-  byId("typed").focus();
-  byId("typed").select();
+  const field = document.querySelector(".editor .first");
+  field.focus();
+  field.select?.();
 }
 
 function leaveEditing() {
   editing = -1;
+  picking = false;
   opened = new Set();
 }
 
 function stopEditing() {
   editing = -1;
+  picking = false;
   showCard();
   byId("card").focus();
 }
@@ -76,7 +80,7 @@ function go(to) {
   leaveEditing();
   show();
   byId("card").scrollIntoView({ block: "nearest" });
-  document.querySelector(".passage .doubted")?.scrollIntoView({ block: "nearest" });
+  document.querySelector(".passage:not(.tree) .doubted")?.scrollIntoView({ block: "nearest" });
 }
 
 function kept(saved, text) {
@@ -86,6 +90,11 @@ function kept(saved, text) {
 function decide(decision) {
   const item = current();
   if (item < 0) return;
+  const wrong = shape().refusal(item, state.labelsAfter(item, decision));
+  if (wrong) {
+    say(wrong);
+    return;
+  }
   kept(state.decide(item, decision), `Line ${state.passageOf(item).line}: ${CHOSEN[decision]}.`);
   if (place + 1 < order.length) go(place + 1);
   else {

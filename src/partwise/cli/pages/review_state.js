@@ -53,10 +53,15 @@ class Decided {
     return this.save();
   }
 
-  /** One label of an item; the rest stays as decided. What comes to the given or to the believed labels is called so. */
+  /** One label of an item; the rest stays as decided. */
   edit(item, word, label) {
     const labels = this.labelsOf(item);
     labels[word] = label;
+    return this.editAll(item, labels);
+  }
+
+  /** All labels of an item. What comes to the given or to the believed labels is called so. */
+  editAll(item, labels) {
     const given = this.labelsAfter(item, "g");
     const believed = this.labelsAfter(item, "a");
     const changed = Object.fromEntries(labels.map((x, k) => [k, x]).filter(([k, x]) => x !== given[k]));

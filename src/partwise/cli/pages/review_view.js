@@ -10,7 +10,22 @@ const state = new Decided(data, browserStorage());
 let order = []; // numbers of the items that are shown, as filters say
 let place = 0; // of the current one in `order`
 let editing = -1; // the word whose label is being edited, or -1
+let picking = false; // whether a click on another word chooses it as the head of that one
 let opened = new Set(); // gaps of the current passage that were opened
+
+/** What differs by the shape of outputs: how a passage looks, is edited, and what may not be. Other files add theirs. */
+const SHAPES = {
+  labels: {
+    text: (passage, label, other) => shownLabel(label), // a cell, for people, where another stands against it
+    pair: (given, believed, item) => `${shownLabel(given)} → ${shownLabel(believed)}`, // what a doubt is about, in a few letters
+    unique: false, // whether no pair comes again, so that there is none to look for
+    view: passageView,
+    drawn: () => {}, // called when it is on the page
+    editor: (...given) => editor(...given),
+    refusal: () => "", // why an item must not have these labels
+  },
+};
+const shape = () => SHAPES[data.shape];
 
 function browserStorage() {
   try {
@@ -43,17 +58,15 @@ const current = () => (order.length ? order[place] : -1);
 // Filters
 // ---------------------------------------------------------------------------------------------------------------------
 
-const pairOf = (item, doubt) => `${data.passages[item.passage].given[doubt.word]} ${doubt.believed}`;
+const pairOf = (item, doubt) => shape().pair(data.labels[data.passages[item.passage].given[doubt.word]], data.labels[doubt.believed], item);
 
 function fillPairs() {
+  byId("pair").parentElement.hidden = shape().unique === true;
   const counts = new Map();
   for (const item of data.items) {
     for (const pair of new Set(item.doubts.map((doubt) => pairOf(item, doubt)))) counts.set(pair, (counts.get(pair) ?? 0) + 1);
   }
-  const options = [...counts].sort((a, b) => b[1] - a[1]).map(([pair, n]) => {
-    const [given, believed] = pair.split(" ").map((k) => shownLabel(data.labels[k]));
-    return make("option", { value: pair }, `${given} → ${believed} (${n})`);
-  });
+  const options = [...counts].sort((a, b) => b[1] - a[1]).map(([pair, n]) => make("option", { value: pair }, `${pair} (${n})`));
   byId("pair").replaceChildren(make("option", { value: "" }, "all pairs"), ...options);
 }
 
@@ -63,7 +76,7 @@ function matches(item, number, wanted, pair, only) {
   if (pair && !item.doubts.some((doubt) => pairOf(item, doubt) === pair)) return false;
   if (!wanted) return true;
   const passage = data.passages[item.passage];
-  passage.sought ??= [passage.words.join(" "), ...(passage.fields ?? []).map(([, value]) => value)].join(" ").toLowerCase();
+  passage.sought ??= [passage.words.join(" "), ...(passage.above ?? []), ...(passage.fields ?? []).map(([, value]) => value)].join(" ").toLowerCase();
   const labels = () => item.doubts.flatMap((doubt) => [passage.given[doubt.word], doubt.believed]).map((k) => data.labels[k]);
   return passage.sought.includes(wanted) || labels().some((label) => label.toLowerCase().includes(wanted));
 }
@@ -104,9 +117,9 @@ function showList() {
   const first = place - (place % PAGE);
   const rows = order.slice(first, first + PAGE).map((item, k) => {
     const { passage, doubts, wrong } = data.items[item];
-    const { words, given, line } = data.passages[passage];
+    const { words, line } = data.passages[passage];
     const doubt = doubts[0];
-    const pair = doubt ? `${shownLabel(data.labels[given[doubt.word]])} → ${shownLabel(data.labels[doubt.believed])}` : "";
+    const pair = doubt ? pairOf(data.items[item], doubt) : "";
     const word = doubt ? words[doubt.word] : words[0];
     const row = make(
       "button",
@@ -136,6 +149,7 @@ function showCard() {
   const [card, active] = [byId("card"), document.activeElement];
   const focused = card.contains(active) && active !== card;
   fillCard(card, current());
+  shape().drawn(card);
   if (!focused) return;
   const again = active.id ? byId(active.id) : null;
   (again && !again.disabled ? again : card).focus({ preventScroll: true });
@@ -159,7 +173,7 @@ function fillCard(card, item) {
       make("span", { class: "wrong", title: "the probability that there is a mistake here" }, `wrong: ${percent(wrong)}`),
       make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
     ),
-    passageView(item, passage, labels, doubted),
+    shape().view(item, passage, labels, doubted),
     fieldsView(passage),
     make(
       "div",
@@ -171,8 +185,8 @@ function fillCard(card, item) {
       make("button", { type: "button", id: "next", disabled: place + 1 >= order.length, onclick: () => go(place + 1) }, "Next ", make("kbd", {}, "j")),
       make("button", { type: "button", id: "undo", disabled: !state.history.length, onclick: undo }, "Undo ", make("kbd", {}, "u")),
     ),
-    editing >= 0 ? editor(item, passage, labels, doubted) : "",
-    ...doubts.map((doubt) => doubtView(passage, doubt)),
+    editing >= 0 ? shape().editor(item, passage, labels, doubted) : "",
+    ...(shape().unique ? [] : doubts).map((doubt) => doubtView(passage, doubt)),
     data.reasons ? make("p", { class: "note" }, data.reasons) : "",
   );
 }
@@ -234,7 +248,8 @@ function fieldsView(passage) {
 
 /** Given, believed, how sure, why. */
 function doubtView(passage, doubt) {
-  const [given, believed] = [passage.given[doubt.word], doubt.believed].map((k) => shownLabel(data.labels[k]));
+  const cells = [passage.given[doubt.word], doubt.believed].map((k) => data.labels[k]);
+  const [given, believed] = [shape().text(passage, cells[0], cells[1]), shape().text(passage, cells[1], cells[0])];
   const sure = doubt.sure ?? [null, null];
   const side = (title, label, p) =>
     make("div", { class: "side" }, make("span", { class: "what" }, title), make("bdi", { class: "label" }, label), p === null ? "" : make("span", {}, percent(p)));

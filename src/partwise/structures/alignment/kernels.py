@@ -140,6 +140,21 @@ def expected(problem, i, theta, parts):
     return sum_over_paths(theta, length(problem, i), problem.others[i + 1] - problem.others[i], problem.local, parts)
 
 
+@kernels.agreement.implements(AlignmentProblem)
+def agreement(problem, i, parts, given):
+    n, m, start = length(problem, i), problem.others[i + 1] - problem.others[i], problem.starts[i]
+    for k in range(n):
+        partner = problem.gold[start + k]
+        if partner >= 0:
+            given[k] = parts[k * m + partner]
+        elif partner == UNKNOWN:
+            given[k] = 1.0
+        else:
+            given[k] = 0.0
+            for kind in range(4):
+                given[k] += parts[n * m + kind * n + k]
+
+
 @kernels.is_labelled.implements(PartialAlignmentProblem)
 def is_labelled(problem, i):
     for k in range(problem.starts[i], problem.starts[i + 1]):

@@ -284,6 +284,29 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
+@kernels.agreement.implements(GrammarProblem)
+def agreement(problem, i, parts, given):
+    """Position t is node t of the truth, or of the target where only some brackets are known: all of them are in it."""
+    S, n, right = problem.grammar.n_symbols, n_words(problem, i), right_of_spans(problem, i)
+    partial = problem.partial.size > 0 and problem.partial[i]
+    first, last = problem.nodes[i], problem.nodes[i + 1]
+    y = problem.targets[first:last] if partial else problem.gold[first:last]
+    begin, end = np.empty(len(y), np.int64), np.empty(len(y), np.int64)
+    walk(y, n, begin, end)
+    for t in range(len(y)):
+        span = span_number(begin[t], end[t], n)
+        p = row(parts, span, S)
+        if right[span] == FREE:
+            given[t] = 1.0
+        elif right[span] > FREE:
+            given[t] = p[right[span]]
+        else:
+            given[t] = 0.0
+            for s in range(S):
+                if is_right(problem, right[span], s):
+                    given[t] += p[s]
+
+
 @kernels.outputs.implements(GrammarProblem)
 def outputs(problem, i):
     g, n = problem.grammar, int(n_words(problem, i))

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import PairRows
+from partwise.features.rows import take_rows
 
 
 class SecondOrderProblem(NamedTuple):
@@ -102,6 +104,37 @@ def table_sizes(into: np.ndarray, leaving: np.ndarray, left: np.ndarray) -> int:
     out = np.diff(leaving)
     right = out - left
     return int((G * out + left * (left + 1) // 2 + right * (right + 1) // 2).sum())
+
+
+@kernels.take.implements(SecondOrderProblem)
+def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
+    """The sentences numbered `which`, as a problem of their own, with the arcs that they have here."""
+    which = np.asarray(which, np.int64)
+    number = np.arange(len(problem.starts))
+
+    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sizes = np.diff(starts)[which]
+        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
+
+    (starts, words), (arcs, kept), (parts, _) = (chosen(some) for some in (problem.starts, problem.arcs, problem.parts))
+    one_more, two_more = (chosen(problem.starts + k * number)[1] for k in (1, 2))  # see `SecondOrderProblem`
+    return problem._replace(
+        rows=take_rows(problem.rows, kept),
+        pairs=problem.pairs._replace(root=problem.pairs.root[which]),
+        starts=starts,
+        arcs=arcs,
+        parts=parts,
+        head=problem.head[kept],
+        word=problem.word[kept],
+        out=problem.out[kept],
+        into=problem.into[one_more],
+        left=problem.left[one_more],
+        leaving=problem.leaving[two_more],
+        gold=problem.gold[words],
+        targets=problem.targets[words],
+        status=problem.status[which],
+    )
 
 
 @helper

@@ -318,6 +318,14 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
+@kernels.agreement.implements(SecondOrderProblem)
+def agreement(problem, i, parts, given):
+    into, words = arcs_of(problem, i)[0], problem.starts[i]
+    for m in range(length(problem, i)):
+        k = find_arc(problem, i, into, problem.gold[words + m], m + 1)
+        given[m] = parts[k] if k >= 0 else 0.0
+
+
 @kernels.outputs.implements(SecondOrderProblem)
 def outputs(problem, i):
     n, found = int(length(problem, i)), room_for(int(length(problem, i)))

@@ -204,6 +204,19 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
+@kernels.agreement.implements(GraphProblem)
+def agreement(problem, i, parts, given):
+    graph = view(problem, i)
+    for v in range(len(given)):
+        truth, a = problem.gold[problem.variables[i] + v], graph.first[v]
+        if truth < 0:
+            given[v] = 1.0
+        elif graph.states[v] > 1:
+            given[v] = parts[a + truth]
+        else:
+            given[v] = parts[a] if truth else 1.0 - parts[a]
+
+
 @kernels.kbest.implements(GraphProblem)
 def kbest(problem, i, theta, ys, values):
     return kbest_by_partition(problem, i, theta, ys, values)

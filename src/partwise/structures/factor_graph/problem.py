@@ -114,3 +114,63 @@ def make_search(options: dict[str, Any], **defaults: Any) -> Search:
     if not 0.0 <= how.damping < 1.0:
         raise ValueError(f"The 'damping' option must be a float in the range [0, 1). Got {how.damping!r} instead.")
     return how
+
+
+@kernels.take.implements(GraphProblem)
+def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
+    """The graphs numbered `which`, as a problem of their own."""
+    which, g, number = np.asarray(which, np.int64), problem.graphs, np.arange(len(problem.variables))
+
+    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the entries of the graphs begin then, and which of them there are."""
+        sizes = np.diff(starts)[which]
+        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
+
+    variables, v = chosen(problem.variables)
+    literals, owners = chosen(problem.literals)
+    factors, f = chosen(problem.factors)
+    ports, p = chosen(problem.ports)
+    members, m = chosen(problem.members)
+    parts, z = chosen(problem.parts)
+    v_ends, f_ends = (chosen(starts + number)[1] for starts in (problem.variables, problem.factors))  # offsets: one more each
+    blocks = chosen(problem.variables + problem.factors)[1]
+    counts = np.diff(problem.features)[blocks]
+    features = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    kept = np.arange(features[-1]) + np.repeat(problem.features[:-1][blocks] - features[:-1], counts)
+    gold = problem.gold[v]
+    partial = kernels.is_partial(problem) and bool((gold < 0).any())
+    return (PartialGraphProblem if partial else GraphProblem)(*problem)._replace(
+        graphs=FactorLayout(
+            states=g.states[v],
+            first=g.first[v_ends],
+            owner=g.owner[owners],
+            kind=g.kind[f],
+            ports=g.ports[f_ends],
+            literal=g.literal[p],
+            mark=g.mark[p],
+            slots=g.slots[f_ends],
+            members=g.members[m],
+            table=g.table[f_ends],
+            number=g.number[f],
+        ),
+        variables=variables,
+        literals=literals,
+        factors=factors,
+        ports=ports,
+        members=members,
+        parts=parts,
+        order=problem.order[f],
+        parents=problem.parents[f],
+        forest=problem.forest[which],
+        given=problem.given[z],
+        features=features,
+        start=problem.start[kept],
+        value=problem.value[kept],
+        tie=problem.tie[f],
+        gold=gold,
+        targets=problem.targets[v],
+        weight=problem.weight[v],
+        cost_at=problem.cost_at[v],
+        status=problem.status[which],
+    )

@@ -179,6 +179,14 @@ def expected(problem, i, theta, parts):
     return log_z
 
 
+@kernels.agreement.implements(FoldingProblem)
+def agreement(problem, i, parts, given):
+    K, n, first = problem.n_tied, length(problem, i), problem.starts[i]
+    for a in range(n):
+        b = problem.gold[first + a]
+        given[a] = parts[K + a] if b < 0 else parts[K + n + pair_part(n, min(a, b), max(a, b))]
+
+
 @kernels.hold.implements(FoldingProblem)
 def hold(problem, i, theta, t, code, far):
     K, n = problem.n_tied, length(problem, i)

@@ -107,6 +107,11 @@ def expected(problem, i, theta, parts):
     return high + rest
 
 
+@kernels.agreement.implements(PairProblem)
+def agreement(problem, i, parts, given):
+    given[0] = parts[0]
+
+
 @kernels.outputs.implements(PairProblem)
 def outputs(problem, i):
     yield np.array([0], np.int32)

@@ -33,6 +33,7 @@ from partwise.structures.alignment.pair_tables import (
 from partwise.structures.alignment.problem import BYTES, UNKNOWN, AlignmentProblem, alignment_problem, check_memory
 from partwise.tasks.alignment.data import Alignment, Pairs, find_letters, letter_codes, read_pairs
 from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores, pair_counts, recalls
+from partwise.tasks.alignment.suspects import AlignmentSuspects
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_bool, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
@@ -43,7 +44,7 @@ LETTER = (("letter", 0),)  # what a template looks at that looks at the letter i
 
 
 @dataclass(eq=False, repr=False)
-class Aligner(Structured):
+class Aligner(AlignmentSuspects, Structured):
     """Aligns pairs of sequences over any alphabet, with affine gaps; substitution and gap scores are learnt from alignments.
 
     Pairs come from a file (`partwise.datasets.read_alignments`: tables of two rows, FASTA), or are tuples of two strings, or of

@@ -30,6 +30,7 @@ class Passage:
     lines: list[int]  #: likewise, from 1
     raw: list[str] | None = None  #: the cells as they are written, where that is not `given`: quoted, say
     fields: list[tuple[str, str]] = field(default_factory=list)  #: names and values that are shown besides
+    above: list[str] = field(default_factory=list)  #: lines above cells that are edited as text: the bases of a structure
 
     def packed(self, number: Mapping[str, int]) -> dict[str, Any]:
         """For the page: labels by number, places from that of the first."""
@@ -46,6 +47,8 @@ class Passage:
             made["raw"] = self.raw
         if self.fields:
             made["fields"] = [list(pair) for pair in self.fields]
+        if self.above:
+            made["above"] = self.above
         return made
 
 
@@ -94,6 +97,9 @@ class Review:
     reading: dict[str, Any]  #: options of ``train`` that say how to read the file
     separator: str | None = None  #: of CSV: what is typed is quoted where it must be
     reasons: str = ""  #: why there are none, or what they are
+    #: what cells hold: "labels"; "heads": the number of a word's head, a tab and the relation to it; "brackets": a whole tree;
+    #: "dot-bracket": a structure; "alignment": the rows of one, and its reliable columns if they are known
+    shape: str = "labels"
 
     def packed(self, task: str, source: EditableText, said: str) -> dict[str, Any]:
         """The data of the page."""
@@ -115,6 +121,7 @@ class Review:
             "hint": self.hint,
             "separator": self.separator,
             "reasons": self.reasons,
+            "shape": self.shape,
             "passages": [passage.packed(names) for passage in self.passages],
             "items": [item.packed(names) for item in self.items],
         }

@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.losses.records import get_loss
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
 FOLDS = 5
@@ -74,7 +73,7 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
     """How many parts n examples are judged in; None: by the model itself."""
     if isinstance(folds, str) and folds == "auto":
         fitted = hasattr(model, "weights_")
-        return None if fitted and (n < 2 or not get_loss(model.loss).is_convex) else min(FOLDS, max(n, 2))
+        return None if fitted and (n < 2 or not model._loss().is_convex) else min(FOLDS, max(n, 2))
     if folds is not None and (not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2):
         raise ValueError(f"The 'folds' parameter must be an int in the range [2, inf), 'auto' or None. Got {folds!r} instead.")
     return None if folds is None else int(folds)
@@ -95,7 +94,7 @@ def judge(
     elif n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
     else:
-        loss, part = get_loss(model.loss), dealt(n, folds, seed)
+        loss, part = model._loss(), dealt(n, folds, seed)
         for fold in range(folds):
             others = np.flatnonzero(part != fold)
             learners.append(unfitted(model))

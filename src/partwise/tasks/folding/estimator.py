@@ -32,6 +32,7 @@ from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.folding.data import Sequences, read_sequences
 from partwise.tasks.folding.files import write_dot_bracket
 from partwise.tasks.folding.scores import BasePairScores, base_pair_scores
+from partwise.tasks.folding.suspects import FoldingSuspects
 
 
 def _are_pairs(value: Any) -> bool:
@@ -43,7 +44,7 @@ def _are_pairs(value: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class RnaFolder(Structured):
+class RnaFolder(FoldingSuspects, Structured):
     """Predicts the secondary structure of RNA: nested base pairs, without pseudoknots.
 
     Sequences are strings, or come from a file (`partwise.datasets.read_rna`); structures are dot-brackets. A structure is

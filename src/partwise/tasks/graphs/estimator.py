@@ -23,6 +23,7 @@ from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
 from partwise.tasks.graphs.scores import NodeScores, node_scores_coded
+from partwise.tasks.graphs.suspects import GraphSuspects
 
 
 class Certificates(NamedTuple):
@@ -34,7 +35,7 @@ class Certificates(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class GraphLabeler(GraphModel):
+class GraphLabeler(GraphSuspects, GraphModel):
     """Labels the nodes of graphs, the pixels of pictures, or examples with several labels at once.
 
     What it learns from is recognised by its form:

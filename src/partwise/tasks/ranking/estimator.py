@@ -21,6 +21,7 @@ from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import count_in
 from partwise.tasks.ranking.data import Documents, read_documents
 from partwise.tasks.ranking.scores import mean_over, ndcg, ndcg_at, ndcg_by_query
+from partwise.tasks.ranking.suspects import RankingSuspects
 
 LOSSES = {"ndcg": "ramp_do", "pairwise": "hinge"}  #: by the objective, unless another is asked for
 
@@ -34,7 +35,7 @@ def _are_weights(value: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class Ranker(Structured):
+class Ranker(RankingSuspects, Structured):
     """Learns to rank the documents of a query by a linear score, for NDCG or by pairs.
 
     Parameters
