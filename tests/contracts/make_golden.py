@@ -102,7 +102,6 @@ CLASS_CALLS = [
     attribute("states_"),
 ]
 PROBABILITIES = [call("predict_marginals", "X"), call("predict_proba", "X")]
-SUSPECTS = [call("suspicion", "X", "y"), call("suspects", "X", "y", threshold=0.0)]
 
 
 def classifiers() -> Iterator[Case]:
@@ -115,12 +114,12 @@ def classifiers() -> Iterator[Case]:
         return Classifier(random_state=0, **parameters).fit(X, y)
 
     model = fitted(loss="hinge", C=0.5, solver="sdm").calibrate(*points(20, 2))
-    yield Case("classifier-hinge-calibrated", model, asked, [*CLASS_CALLS, *PROBABILITIES, *SUSPECTS])
+    yield Case("classifier-hinge-calibrated", model, asked, [*CLASS_CALLS, *PROBABILITIES])
     model = Classifier("crf", C=2.0, solver="lbfgs", dtype="float32", random_state=0).fit(scipy.sparse.csr_matrix(X), y)
     sparse = {"X": scipy.sparse.csr_matrix(new), "y": truth}
     yield Case("classifier-crf-float32-sparse", model, sparse, [*CLASS_CALLS, *PROBABILITIES], FLOAT32)
     model = fitted(loss="ramp", C=0.3, solver=CCCP(SOLVERS["sdm"](cached_passes=5), epochs=4))
-    yield Case("classifier-ramp-cccp", model, asked, [*CLASS_CALLS, *SUSPECTS])
+    yield Case("classifier-ramp-cccp", model, asked, CLASS_CALLS)
     model = fitted(loss="slack", C=0.4, solver=SOLVERS["nslack"](variant="b", every=20, epsilon=0.01))
     yield Case("classifier-slack-nslack", model, asked, CLASS_CALLS)
     yield Case("classifier-summed", fitted(loss="summed", C=0.1, solver="sdcd", fit_intercept=False), asked, CLASS_CALLS)
@@ -206,12 +205,12 @@ def labelers() -> Iterator[Case]:
     model = fitted(loss="hinge", C=0.3, solver="sdm").calibrate(*make_tagged_sequences(10, 2, **few))
     known = {"known": [[None, {"O", "B-PER"}, *[None] * (len(s) - 2)][: len(s)] for s in truth] + [[]]}
     more = [call("predict", "X", "known"), call("predict_marginals", "X", "known"), call("predict_kbest", "X", "known", k=2)]
-    calls = [*CHAIN_CALLS, *CHAIN_PROBABILITIES, *more, call("suspicion", "X", "y"), call("suspects", "X", "y", threshold=0.0)]
+    calls = [*CHAIN_CALLS, *CHAIN_PROBABILITIES, *more]
     yield Case("sequence-hinge-calibrated", model, asked | known, [*calls, attribute("vocabulary_"), attribute("start_")])
     model = fitted(loss="crf", C=1.0, solver=SOLVERS["lbfgs"](memory=4))
     yield Case("sequence-crf", model, asked, [*CHAIN_CALLS, *CHAIN_PROBABILITIES, attribute("stop_")])
     model = fitted(loss="ramp", C=0.2, solver=CCCP(SOLVERS["sdm"](), epochs=3), max_epochs=20)
-    yield Case("sequence-ramp-cccp", model, asked, [*CHAIN_CALLS, call("suspicion", "X", "y", tokens=True)])
+    yield Case("sequence-ramp-cccp", model, asked, CHAIN_CALLS)
     model = fitted(loss="slack", C=0.2, solver=SOLVERS["nslack"](variant="b"), max_epochs=20)
     yield Case("sequence-slack-nslack", model, asked, CHAIN_CALLS)
     yield Case("sequence-rescaled", fitted(loss=Rescaled(0.5), C=0.2, solver="sgd", max_epochs=4), asked, CHAIN_CALLS)
@@ -632,7 +631,6 @@ def commands() -> dict[str, tuple[dict[str, str], list[list[str]]]]:
                 ["evaluate", "model", "test.txt", "--seed", "0", "--conlleval"],
                 ["inspect", "model", "--transitions", "--json"],
                 ["inspect", "model", "--explain", "test.txt", "--line", "2", "--json"],
-                ["suspects", "model", "test.txt", "--json"],
                 training("tag", "train.txt", "--templates", "templates", "--loss", "crf", "-C", 1, "--solver", "lbfgs",
                          "--epochs", 10, "--tol", 0, "--dtype", "float64", "--constraints", "iob2", "--certify"),
                 ["predict", "model", "test.txt", "--all-marginals"],

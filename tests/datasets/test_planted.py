@@ -17,7 +17,7 @@ def differences(old, new):
     return np.array([a != b for x, z in zip(old, new, strict=True) for a, b in zip(x, z, strict=True)])
 
 
-@pytest.mark.parametrize("how", ["sentence", "token", "shuffle"])
+@pytest.mark.parametrize("how", ["sentence", "token", "shuffle", "confusion"])
 def test_masks_say_what_changed(how):
     y = sequences()
     noisy = plant_errors(y, 0.2, 1, how)
@@ -50,6 +50,18 @@ def test_shuffling_keeps_the_classes_as_frequent_as_they_were():
     assert sorted(noisy.y) == sorted(y) and noisy.y.dtype == y.dtype
     for label, n in (("x", 75), ("y", 25), ("long name", 10)):
         assert 0 < np.count_nonzero(noisy.changed & (y == label)) <= n
+
+
+def test_annotators_confuse_few_pairs_of_labels():
+    rng = np.random.default_rng(0)
+    y = rng.choice(list("abcdefgh"), 4000)
+    noisy = plant_errors(y, 0.05, 0, "confusion")
+    assert noisy.tokens.sum() == 200
+    pairs = set(zip(y[noisy.changed].tolist(), np.array(noisy.y)[noisy.changed].tolist(), strict=True))
+    assert len(pairs) <= 10 < 56  # two of each of five annotators
+    everything = plant_errors(y, 1.0, 0, "confusion")  # what nobody confuses stays
+    assert 200 < everything.tokens.sum() < 4000
+    assert len(set(zip(y[everything.changed].tolist(), np.array(everything.y)[everything.changed].tolist(), strict=True))) <= 10
 
 
 def test_forms():

@@ -1,6 +1,6 @@
 """Wrong labels planted on purpose, to see how models stand them and whether they find them.
 
-Three kinds, as in the literature:
+Three kinds that the literature has, which are easy to plant:
 
 - ``"sentence"``: a fraction of the sentences, drawn at random, get labels drawn uniformly at random, all of their tokens
   (Mancev 2015, section 5: outlier sentences);
@@ -8,7 +8,14 @@ Three kinds, as in the literature:
 - ``"shuffle"``: of each class the same fraction is drawn, and the labels of what was drawn are permuted (Do et al. 2008, section
   5.1): the classes stay as frequent as they were.
 
-By chance a random label can be the true one. What really changed is said in the answer.
+And three that look like what annotators do:
+
+- ``"boundary"``: of a fraction of the spans (chunks, entities) the beginning, the end or both move by one token, in or out; a
+  neighbouring span gives way, but does not vanish;
+- ``"type"``: a fraction of the spans get another type;
+- ``"confusion"``: the examples are dealt out to five annotators, each of whom takes two labels for another one now and then,
+  always the same one: pairs of labels drawn for each of them, in proportion to how frequent the true one is. A fraction of all
+  labels gets wrong, if there are so many that one of them confuses.
 
 References
 ----------
@@ -24,6 +31,10 @@ from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from partwise.datasets.planted_spans import change_types, move_boundaries
+
+ANNOTATORS, PAIRS = 5, 2  # who confuses labels, and how many each
 
 
 class Planted(NamedTuple):
@@ -51,10 +62,11 @@ def plant_errors(
         Labels one by one are classes, one per example, unless `lengths` says how many of them make up a sequence. None stands for
         an unknown label and stays, and so does a set of labels.
     fraction : float in [0, 1]
-        Of the sentences, of the tokens, or of each class: rounded to a whole number of them.
+        Of the sentences, of the tokens, of each class, or of the spans: rounded to a whole number of them.
     seed : int
-    how : {"sentence", "token", "shuffle"}
+    how : {"sentence", "token", "shuffle", "boundary", "type", "confusion"}
         See the module. A class is a sentence of one token; in sequences, ``"shuffle"`` treats each token as an example.
+        ``"boundary"`` and ``"type"`` need chunk tags, B-NP and so on, in any scheme, and change a fraction of the spans.
     lengths : integers (sequences,), optional
     labels : iterable, optional
         What random labels are drawn from; those that occur in y by default.
@@ -83,7 +95,7 @@ def plant_errors(
     new = codes.copy()
     rng = np.random.default_rng(seed)
     if len(names) > 1:
-        KINDS[how](new, starts, certain, float(fraction), len(names), rng)
+        KINDS[how](new, starts, certain, float(fraction), names, rng)
     changed = new != codes
     wrong = flat.astype(object)
     wrong[changed] = names[new[changed]]
@@ -91,34 +103,56 @@ def plant_errors(
     return Planted(rebuild(wrong), np.diff(in_examples) > 0, changed)
 
 
-def _sentences(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, n_labels: int, rng: Any) -> None:
+def _sentences(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, names: np.ndarray, rng: Any) -> None:
     """Random labels for all tokens of random sentences, of those that have a label at all."""
     known = np.concatenate([[0], np.cumsum(certain)])[starts]
     full = np.flatnonzero(np.diff(known))
     drawn = np.zeros(len(starts) - 1, np.bool_)
     drawn[rng.choice(full, round(fraction * len(full)), replace=False)] = True
     tokens = np.repeat(drawn, np.diff(starts)) & certain
-    codes[tokens] = rng.integers(0, n_labels, np.count_nonzero(tokens))
+    codes[tokens] = rng.integers(0, len(names), np.count_nonzero(tokens))
 
 
-def _tokens(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, n_labels: int, rng: Any) -> None:
+def _tokens(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, names: np.ndarray, rng: Any) -> None:
     """Another label for random tokens."""
     where = np.flatnonzero(certain)
     drawn = rng.choice(where, round(fraction * len(where)), replace=False)
-    codes[drawn] = (codes[drawn] + rng.integers(1, n_labels, len(drawn))) % n_labels
+    codes[drawn] = (codes[drawn] + rng.integers(1, len(names), len(drawn))) % len(names)
 
 
-def _shuffled(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, n_labels: int, rng: Any) -> None:
+def _shuffled(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, names: np.ndarray, rng: Any) -> None:
     """The labels of a fraction of each class, permuted."""
     drawn = [np.zeros(0, np.int64)]
-    for label in range(n_labels):
+    for label in range(len(names)):
         where = np.flatnonzero(certain & (codes == label))
         drawn.append(rng.choice(where, round(fraction * len(where)), replace=False))
     together = np.concatenate(drawn)
     codes[together] = codes[rng.permutation(together)]
 
 
-KINDS: dict[str, Callable[..., None]] = {"sentence": _sentences, "token": _tokens, "shuffle": _shuffled}
+def _confused(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, names: np.ndarray, rng: Any) -> None:
+    """Labels that one of some annotators takes for another one."""
+    n, K = len(starts) - 1, len(names)
+    annotator = np.repeat(rng.permutation(n) % ANNOTATORS, np.diff(starts))
+    share = np.bincount(codes[certain], minlength=K) / max(int(certain.sum()), 1)
+    wrong = codes.copy()
+    for who in range(ANNOTATORS):
+        pairs = min(PAIRS, int(np.count_nonzero(share)))
+        for label in rng.choice(K, pairs, replace=False, p=share).tolist() if pairs else ():
+            wrong[(annotator == who) & (codes == label)] = (label + rng.integers(1, K)) % K
+    where = np.flatnonzero(certain & (wrong != codes))
+    drawn = rng.choice(where, min(round(fraction * np.count_nonzero(certain)), len(where)), replace=False)
+    codes[drawn] = wrong[drawn]
+
+
+KINDS: dict[str, Callable[..., None]] = {
+    "sentence": _sentences,
+    "token": _tokens,
+    "shuffle": _shuffled,
+    "boundary": move_boundaries,
+    "type": change_types,
+    "confusion": _confused,
+}
 
 
 def _take_apart(y: Any, lengths: Any) -> tuple[np.ndarray, np.ndarray, Callable[[np.ndarray], Any]]:
