@@ -82,9 +82,7 @@ class JudgedPairs(JudgedFile):
 def marks_of(rows: list[str], given: list[str]) -> str:
     """Which columns are reliable: those whose letter of the first row was; else of the second, if it is still opposite a gap."""
     first = [mark for letter, mark in zip(given[0], given[2], strict=True) if letter not in GAPS]
-    second = [
-        mark if above in GAPS else "0" for above, letter, mark in zip(*given, strict=True) if letter not in GAPS
-    ]
+    second = [mark if above in GAPS else "0" for above, letter, mark in zip(*given, strict=True) if letter not in GAPS]
     found, i, j = [], 0, 0
     for above, below in zip(*rows, strict=True):
         found.append(first[i] if above not in GAPS else second[j])

@@ -117,7 +117,11 @@ class Rank(Command):
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         data = self.read(file, options)  # type: ignore[arg-type]
-        features = data.X.tolist() if hasattr(data.X, "tolist") else [part.tolist() for part in (data.X.indptr, data.X.indices, data.X.data)]
+        features = (
+            data.X.tolist()
+            if hasattr(data.X, "tolist")
+            else [part.tolist() for part in (data.X.indptr, data.X.indices, data.X.data)]
+        )
         return (data.qid.tolist(), data.notes, features), data.relevance.tolist()
 
     def count(self, data: Any) -> dict[str, int]:

@@ -123,13 +123,17 @@ def rankers(model: Any, docs: Documents, folds: Any) -> tuple[list[Any], np.ndar
     return learners, part
 
 
-def judge_grades(docs: Documents, learners: list[Any], part: np.ndarray, seed: int, n_jobs: int | None) -> tuple[Judgement, np.ndarray]:
+def judge_grades(
+    docs: Documents, learners: list[Any], part: np.ndarray, seed: int, n_jobs: int | None
+) -> tuple[Judgement, np.ndarray]:
     """What the scores of rankers say of all grades; and what the grades are. Documents come query after query."""
     lengths = np.array([len(own) for own in docs.queries], np.int64)
     query, starts = np.repeat(np.arange(len(lengths)), lengths), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     grades, codes = np.unique(np.asarray(docs.relevance), return_inverse=True)
     if len(grades) > MOST_GRADES:
-        raise ValueError(f"There are {len(grades)} different values of relevance: they are judged as grades, {MOST_GRADES} at most.")
+        raise ValueError(
+            f"There are {len(grades)} different values of relevance: they are judged as grades, {MOST_GRADES} at most."
+        )
     shares = log_shares(codes, query, len(grades))
     features = np.column_stack([np.zeros(len(codes)), shares, np.ones(len(codes))])
     shuffled, found = np.zeros(len(codes)), []
