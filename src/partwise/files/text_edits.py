@@ -58,8 +58,8 @@ class EditableText:
             raise ValueError(f"{name} is compressed, and cannot be corrected byte by byte: unpack it first (gunzip).")
         if original.startswith(b"PK\x03\x04"):
             raise ValueError(
-                f"{name} is an archive of arrays (.npz), which cannot be corrected byte by byte: write its pictures as JSON lines "
-                "first (partwise.datasets.read_graphs, write_graphs)."
+                f"{name} is an archive of arrays (.npz), which cannot be corrected byte by byte: write its pictures as JSON "
+                "lines first (partwise.datasets.read_graphs, write_graphs)."
             )
         if original.startswith(b"PAR1"):
             raise ValueError(f"{name} is a parquet file, which cannot be corrected byte by byte: write it as CSV first.")

@@ -11,8 +11,8 @@ from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, j
 class AlignmentSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of alignments.
 
-    Parts are places of the first sequence: ``given`` and ``believed`` are the places of the second opposite them, from 0, None for
-    a gap. What is not known is never in doubt.
+    Parts are places of the first sequence: ``given`` and ``believed`` are the places of the second opposite them, from 0, None
+    for a gap. What is not known is never in doubt.
     """
 
     def judge(self, X, y=None, *, folds="auto", judges: list[Any] | None = None) -> Judged:

@@ -64,8 +64,9 @@ class JudgedRna(JudgedFile):
 
 
 def with_left_out(believed: str, given: str, judged: str) -> str:
-    """A structure, with the brackets of another that were left out when it was judged: where both bases are unpaired, and in place
-    of its dots those of the other.
+    """A structure with those pairs of the given one that were left out when it was judged, where both bases are unpaired.
+
+    Bases that are unpaired in both are marked as they were.
     """
     marks, waiting = list(believed), dict[str, list[int]]()
     for k, mark in enumerate(given):

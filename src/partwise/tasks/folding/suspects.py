@@ -12,8 +12,8 @@ from partwise.tasks.folding.files import write_dot_bracket
 class FoldingSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of RNA.
 
-    Parts are bases: ``given`` and ``believed`` are their partners, from 0, None where there is none. Pairs that no model may find,
-    pseudoknots among them, are left out, as in training.
+    Parts are bases: ``given`` and ``believed`` are their partners, from 0, None where there is none. Pairs that no model may
+    find, pseudoknots among them, are left out, as in training.
     """
 
     def judge(self, X, y=None, *, folds="auto", judges: list[Any] | None = None) -> Judged:

@@ -1,4 +1,4 @@
-"""Suspects of graphs as they are listed, and as a page shows them: nodes or pixels with their labels, as they stand in JSON lines."""
+"""Suspects of graphs as they are listed, and as a page shows them: nodes or pixels with their labels, in JSON lines."""
 
 from __future__ import annotations
 
