@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from partwise import RnaFolder
-from partwise.solvers.noise import Noise
-from partwise.tasks.common import suspects
 
 SEQUENCES, HELIX = ["GGAAAACC", "GCAAAAGC", "GGAAAACC"], "((....))"
 
@@ -22,9 +20,7 @@ def folder():
 
 
 @pytest.mark.interpreted
-def test_a_structure_without_pairs_is_found(folder, monkeypatch):
-    """Noise is given: fitting it takes long in the interpreter."""
-    monkeypatch.setattr(suspects, "fit_noise", lambda judges, seed, n_jobs: Noise(1.0, 2.0, 0.05))
+def test_a_structure_without_pairs_is_found(folder):
     judges = []
     judged = folder.judge(SEQUENCES, [HELIX, "........", "(<....)>"], folds=None, judges=judges)
     assert len(judges) == 1 and int(np.argmax(judged.found.examples)) == 1
