@@ -27,6 +27,7 @@ EXPERIMENTS = {
     "martins-table-1": "partwise.experiments.martins_table_1:Table1",
     "martins-figure-3": "partwise.experiments.martins_curves:Figure3",
     "martins-figure-4": "partwise.experiments.martins_curves:Figure4",
+    "robust-training": "partwise.experiments.robust_training:RobustTraining",
     "joachims-n-vs-1-slack": "partwise.experiments.joachims_slack:NAgainstOneSlack",
 }
 

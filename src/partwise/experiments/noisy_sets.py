@@ -1,7 +1,6 @@
 """Data of several tasks with errors planted in their training part: what `robust_training` learns from.
 
-A `NoisySet` holds a training part with right and with wrong truth, and scores models by the true labels of a test part. Models are
-made by ``make(loss=...)`` with all defaults, as a newcomer would. `without_errors` is the training part of an oracle that knows
+A `NoisySet` holds a training part with and without errors, and scores models by the true labels of a test part. Models are made by ``make(loss=...)`` with all defaults, as a newcomer would. `without_errors` is the training part of an oracle that knows
 which labels are wrong: examples that are wrong as a whole are left out, single wrong labels are unknown.
 """
 
@@ -31,6 +30,9 @@ CHOSEN_ON = {
     "segment": ("multiclass/segment.csv.gz",),
     "dna": ("multiclass/dna.train.csv.gz", "multiclass/dna.test.csv.gz"),
 }
+
+
+LONGEST = 130  # bases: folding takes their cube
 
 
 class NoisySet(NamedTuple):
@@ -88,9 +90,7 @@ def noisy_sequences(data: Path, name: str, size: int, how: str, level: float, se
         wrong = iter(noisy.tokens.tolist())
         without = (X, [[None if next(wrong) else label for label in labels] for labels in y])
     make = functools.partial(SequenceLabeler, templates=TEMPLATES[name], random_state=seed)
-    return NoisySet(
-        make, (X, noisy.y), without, len(y), noisy.changed, lambda model: 100 * span_f1(truth, model.predict(test))
-    )
+    return NoisySet(make, (X, noisy.y), without, len(y), noisy.changed, lambda model: 100 * span_f1(truth, model.predict(test)))
 
 
 @functools.lru_cache(maxsize=1)
@@ -139,15 +139,35 @@ def noisy_trees(data: Path, size: int, how: str, level: float, seed: int) -> Noi
     from partwise.tasks.dependency.estimator import DependencyParser
     from partwise.tasks.dependency.files import read_treebank
 
-    train, test = (read_treebank(data / file, sentences=size) for file in FILES["trees"])
-    X, y = [list(words) for words in train.words], [list(tree.heads) for tree in train.trees]
-    noisy, wrong = plant_head_errors(y, level, seed, how), iter(())
+    train, test = (read_treebank(data / file, first=size) for file in FILES["trees"])
+    ends = train.words.starts
+    y = [train.heads[a:b].tolist() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    noisy = plant_head_errors(y, level, seed, how)
     wrong = iter(noisy.tokens.tolist())
     without = [[None if next(wrong) else head for head in heads] for heads in y]
-    make = functools.partial(DependencyParser, labelled=False, random_state=seed)
-    return NoisySet(make, (X, noisy.y), (X, without), len(y), noisy.changed, lambda model: 100 * model.score(test))
+    make = functools.partial(DependencyParser, relations=False, random_state=seed)
+    return NoisySet(make, (train, noisy.y), (train, without), len(y), noisy.changed, lambda model: 100 * model.score(test))
 
 
 def noisy_foldings(data: Path, size: int, how: str, level: float, seed: int) -> NoisySet:
     """Structures that belong to another sequence of about that length."""
-    raise NotImplementedError
+    import numpy as np
+
+    from partwise.datasets.planted_parts import swap_structures
+    from partwise.experiments.do_table_3 import everything
+    from partwise.tasks.folding.estimator import RnaFolder
+
+    rna = everything(data)
+    short = np.flatnonzero([len(sequence) <= LONGEST for sequence in rna.sequences])
+    train, test = rna.take(short[:size]), rna.take(short[size : 2 * size])
+    noisy = swap_structures(train.structures, level, seed)
+    right = np.flatnonzero(~noisy.changed)
+    make = functools.partial(RnaFolder, random_state=seed)
+    return NoisySet(
+        make,
+        (train.sequences, noisy.y),
+        (train.take(right), None),
+        len(train),
+        noisy.changed,
+        lambda model: 100 * model.score(test),
+    )
