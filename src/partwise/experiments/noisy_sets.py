@@ -1,6 +1,7 @@
 """Data of several tasks with errors planted in their training part: what `robust_training` learns from.
 
-A `NoisySet` holds a training part with and without errors, and scores models by the true labels of a test part. Models are made by ``make(loss=...)`` with all defaults, as a newcomer would. `without_errors` is the training part of an oracle that knows
+A `NoisySet` holds a training part with and without errors, and scores models by the true labels of a test part. Models are made
+by ``make(loss=...)`` with all defaults, as a newcomer would. `without_errors` is the training part of an oracle that knows
 which labels are wrong: examples that are wrong as a whole are left out, single wrong labels are unknown.
 """
 
