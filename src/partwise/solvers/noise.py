@@ -52,7 +52,7 @@ from partwise.passes import Evidence, gather, no_evidence
 
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
-PSEUDO = 5.0  # wrong positions of each value that were seen before the first, confused with all others alike
+PSEUDO = 20.0  # wrong positions of each value that were seen before the first, confused with all others alike
 LEAST = 0.002  # of all positions are wrong
 # what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r)
 BEFORE = np.array([[0.0, 2.0], [4.0, 3.0], [-7.0, 1.5]])

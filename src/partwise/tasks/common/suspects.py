@@ -1,8 +1,9 @@
 """Labels that are probably wrong: who judges them, how they are ranked, and what is said of them.
 
 A model has learnt its training labels, the wrong ones too. So the examples are dealt out into parts at random (*folds*), and each
-part is judged by a model of all others, which has not seen it. What these models say becomes probabilities by a model
-of the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
+part is judged by a model of all others, which has not seen it. These models are trained twice: the second time, an example weighs
+as much as it is probably right, so that errors in the others hardly disturb. What they say becomes probabilities by a model of
+the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
 of every position of its output (a token, a head, a class), that it is wrong. Everything is ranked by the log-odds of that, which
 do not tie where probabilities round to 1.
 
@@ -10,7 +11,7 @@ A robust model, one trained with a ramp loss, has given up what it cannot make s
 
 Everything works on packed problems of any structure that has the kernels `expected` and `agreement`.
 
-Cost: a training for each fold, and what `noise` says.
+Cost: two trainings for each fold, and twice what `noise` says.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from partwise.losses.records import get_loss
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
 FOLDS = 5
+ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
+LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -83,37 +86,64 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
 def judge(
     model: Any, problem: Any, folds: Any = "auto", weight: np.ndarray | None = None, judges: list[Any] | None = None
 ) -> Judgement:
-    """What a model makes of a labelled problem; or, in `folds`, what others with its parameters make of it.
+    """What a model makes of a labelled problem; or, in `folds`, what others like it make of it (`learners`).
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
-    learners, held = [], []
     if folds is None:
-        learners, held = [copy.copy(model)], [np.arange(n)]
-    elif n < folds:
+        found, one = judgement_of(problem, [(copy.copy(model), np.arange(n))], seed, model.n_jobs)
+        if judges is not None:
+            judges += one
+        return found
+    if n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
-    else:
-        loss, part = get_loss(model.loss), dealt(n, folds, seed)
+    part, learner = dealt(n, folds, seed), judge_like(model)
+    trust = np.ones(n) if weight is None else weight
+    for _ in range(ROUNDS if get_loss(learner.loss).is_convex else 1):
+        learnt = []
         for fold in range(folds):
             others = np.flatnonzero(part != fold)
-            learners.append(unfitted(model))
-            weights = None if weight is None else weight[others]
-            learners[-1]._solve(kernels.take(problem, others), loss, weights, None, None, seed)
-            held.append(np.flatnonzero(part == fold))
-    found = []
-    for learner, which in zip(learners, held, strict=True):
-        mine = problem if folds is None else kernels.take(problem, which)
+            learnt.append((unfitted(learner), np.flatnonzero(part == fold)))
+            learnt[-1][0]._solve(kernels.take(problem, others), get_loss(learner.loss), trust[others], None, None, seed)
+        found, those = judgement_of(problem, learnt, seed, model.n_jobs)
+        right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
+        trust = right if weight is None else weight * right
+    if judges is not None:
+        judges += those
+    return found
+
+
+def judge_like(model: Any) -> Any:
+    """Who judges in folds: one with the model's parameters, but the loss of a CRF where its own gives no probabilities.
+
+    A margin loss stops pushing a label down once its margin is kept: the unlikely and the impossible look alike.
+    """
+    if get_loss(model.loss).is_smooth:
+        return unfitted(model)
+    learner = unfitted(model)
+    fresh = type(model)()
+    learner.loss = "crf"
+    for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
+        setattr(learner, name, getattr(fresh, name))
+    return learner
+
+
+def judgement_of(
+    problem: Any, learnt: list[tuple[Any, np.ndarray]], seed: int, n_jobs: int | None
+) -> tuple[Judgement, list[Any]]:
+    """What fitted models make of the examples numbered beside each, and these models, their temperature being that of the fit."""
+    n, found = kernels.n_examples(problem), []
+    for learner, which in learnt:
+        mine = problem if len(learnt) == 1 else kernels.take(problem, which)
         if learner.temperature_ is None and n:
             learner._calibrate(mine)
         found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
-    noise = fit_noise(found, seed, model.n_jobs)
-    for learner in learners:  # its probabilities are those that it has judged by
+    noise = fit_noise(found, seed, n_jobs)
+    for learner, _ in learnt:
         learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
-    if judges is not None:
-        judges += learners
-    return judged(problem, found, noise, model.n_jobs)
+    return judged(problem, found, noise, n_jobs), [learner for learner, _ in learnt]
 
 
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
@@ -212,8 +242,8 @@ class FindsSuspects:
             As in `fit`; y is what is to be judged. What is unknown, None, is never in doubt, and of a set all are right.
         folds : int, "auto" or None
             Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters (and
-            the features, if fitted) of this estimator, which then need not be fitted. None: judge by this model. "auto": 5, but
-            None for a fitted model whose loss is a ramp.
+            the features, if fitted) of this estimator, which then need not be fitted; where its loss gives no probabilities, with
+            that of a CRF. None: judge by this model. "auto": 5, but None for a fitted model whose loss is a ramp.
         precision : float, optional
             List as many as can be listed so that this share of them is wrong, as far as the model can know. By default those are
             listed that are more probably wrong than not.
