@@ -1,8 +1,9 @@
 """Labels that are probably wrong: who judges them, how they are ranked, and what is said of them.
 
 A model has learnt its training labels, the wrong ones too. So the examples are dealt out into parts at random (*folds*), and each
-part is judged by a model of all others, which has not seen it. What these models say becomes probabilities by a model
-of the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
+part is judged by a model of all others, which has not seen it. These models are trained twice: the second time, an example weighs
+as much as it is probably right, so that errors in the others hardly disturb. What they say becomes probabilities by a model of
+the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
 of every position of its output (a token, a head, a class), that it is wrong. Everything is ranked by the log-odds of that, which
 do not tie where probabilities round to 1.
 
@@ -10,7 +11,7 @@ A robust model, one trained with a ramp loss, has given up what it cannot make s
 
 Everything works on packed problems of any structure that has the kernels `expected` and `agreement`.
 
-Cost: a training for each fold, and what `noise` says.
+Cost: two trainings for each fold, and twice what `noise` says.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from partwise.solvers.error_rates import fit_rates
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
 FOLDS = 5
+ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
+LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -84,17 +87,25 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
 def judge(
     model: Any, problem: Any, folds: Any = "auto", weight: np.ndarray | None = None, judges: list[Any] | None = None
 ) -> Judgement:
-    """What a model makes of a labelled problem; or, in `folds`, what others with its parameters make of it.
+    """What a model makes of a labelled problem; or, in `folds`, what others like it make of it (`learners`).
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
-    learners, found = learn(model, problem, folds, weight)
-    noise = fit_noise(found, model._seed(), model.n_jobs)
-    for learner in learners:  # its probabilities are those that it has judged by
-        learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
+    n, seed = kernels.n_examples(problem), model._seed()
+    folds = folds_of(model, folds, n)
+    learner = model if folds is None else judge_like(model)
+    trust = weight
+    for _ in range(ROUNDS if folds is not None and learner._loss().is_convex else 1):
+        learners, those = learn(learner, problem, folds, trust)
+        noise = fit_noise(those, seed, model.n_jobs)
+        found = judged(problem, those, noise, model.n_jobs)
+        right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
+        trust = right if weight is None else weight * right
+    for one in learners:  # its probabilities are those that it has judged by
+        one.temperature_ = (one.temperature_ or 1.0) / noise.sharpness
     if judges is not None:
         judges += learners
-    return judged(problem, found, noise, model.n_jobs)
+    return found
 
 
 def judge_together(
@@ -145,6 +156,19 @@ def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None
             learner._calibrate(mine)
         found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
     return learners, found
+
+
+def judge_like(model: Any) -> Any:
+    """Who judges in folds: one with the model's parameters, but the loss of a CRF where its own gives no probabilities.
+
+    A margin loss stops pushing a label down once its margin is kept: the unlikely and the impossible look alike.
+    """
+    learner = unfitted(model)
+    if not learner._loss().is_smooth:
+        fresh, learner.loss = type(model)(), "crf"
+        for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
+            setattr(learner, name, getattr(fresh, name))
+    return learner
 
 
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
@@ -243,8 +267,8 @@ class FindsSuspects:
             As in `fit`; y is what is to be judged. What is unknown, None, is never in doubt, and of a set all are right.
         folds : int, "auto" or None
             Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters (and
-            the features, if fitted) of this estimator, which then need not be fitted. None: judge by this model. "auto": 5, but
-            None for a fitted model whose loss is a ramp.
+            the features, if fitted) of this estimator, which then need not be fitted; where its loss gives no probabilities, with
+            that of a CRF. None: judge by this model. "auto": 5, but None for a fitted model whose loss is a ramp.
         precision : float, optional
             List as many as can be listed so that this share of them is wrong, as far as the model can know. By default those are
             listed that are more probably wrong than not.
