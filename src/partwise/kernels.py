@@ -177,6 +177,15 @@ def agreement(problem, i, parts, given):
     """
 
 
+@kernel(default=True)
+def n_values(problem):
+    """How many values a position may have, if all have the same ones and the first parts are one for each position and value.
+
+    Then values can be confused with each other (`solvers.noise`). 0 where it is otherwise, or where the truth may be a set.
+    """
+    return 0
+
+
 @kernel
 def outputs(problem, i):
     """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""

@@ -1,30 +1,34 @@
 """What is given may be wrong: a model of the noise, fitted by likelihood, and the probabilities that follow.
 
-The truth y of an example is drawn by a model, p(y | x) ~ exp(beta s(y)), and comes to us through a noisy channel as g:
+The truth y of an example is drawn by a model, p(y | x) ~ exp(beta s(y)), and comes to us as g through a noisy channel:
 
-    p(g | y) = (1 - r) exp(-tau l(g, y)) / A(tau) + r / Y,        A(tau) = sum_g exp(-tau l(g, y)).
+    p(g | y) = (1 - r) exp(-tau l(g, y) + d(g, y)) / A(tau) + r / Y,        A(tau) = sum_g exp(-tau l(g, y)).
 
 With probability r, the share of *random* examples, g has nothing to do with y: it is any of the Y outputs. Otherwise mistakes are
-the rarer the more they cost; for a cost that counts wrong positions out of K values each, every position is wrong with
-probability (K - 1) / (e^tau + K - 1), independently. *Trust* tau is infinite where all is right.
+the rarer the more they cost, and *trust* tau says how much: for a cost that counts wrong positions out of K values each, a
+position is wrong with probability (K - 1) / (e^tau + K - 1), whatever the others are.
 
-Three log-partitions say how likely that is, the costs l(y) = l(g, y) being those of the problem's truth, and A being taken
-at the truth (by symmetry it is the same for every y where costs count positions):
+Where all positions have the same K values (`kernels.n_values`), d says what is *confused* with what: where y is right, a wrong
+position has the value g with probability Q(y, g), and d = log (K - 1) Q(y, g), summed over the wrong positions. Elsewhere d = 0.
 
-    log p(g | x, not random) = log Z(beta s - tau l) - log Z(beta s) - log Z(-tau l),        log Y = log Z(0).
+Sums over outputs say how likely all that is, the costs l(y) = l(g, y) being those of the problem's truth, and A being taken at
+the truth (by symmetry it is the same for every y where costs count positions): with Z(f) = sum_y exp f(y),
+
+    log p(g | x, not random) = log Z(beta s - tau l + d) - log Z(beta s) - log Z(-tau l),        log Y = log Z(0).
 
 So any structure with `expected` and `add_cost` has this noise model. The truth, given both x and g, is distributed as
-exp(beta s(y) - tau l(y)): the marginals of this *diminished* model weigh what the features say of a position against what is
-given there, and at its neighbours. Its best output is what ramp losses believe, with b = tau / beta (Mancev 2015).
+exp(beta s - tau l + d): its marginals weigh what the features say of a position against what is given there and at its
+neighbours. Its best output is what ramp losses believe, with b = tau / beta (Mancev 2015). What follows is
 
-    P(no mistake, not random)  ~  (1 - r) exp(beta s(g)) / (Z(beta s) Z(-tau l))
-    P(position t is wrong)     =  P(random) (1 - p_t(g_t | x)) + (1 - P(random)) (1 - p_t(g_t | x, g))
+    P(no mistake | x, g)   = (1 - P(random)) exp(beta s(g)) / Z(beta s - tau l + d) + P(random) p(g | x)
+    P(t is right | x, g)   = (1 - P(random)) (marginal of g_t there) + P(random) p_t(g_t | x).
 
-The three numbers, beta, tau and r, are those of highest likelihood of all that is given, each example being scored by weights
-that have not seen it. beta must be fitted together with the noise: a model of noisy labels is less sure than it should be, for it
-explains noise by features. Clean data drive r to zero and tau up, so that nothing is in doubt but what the model finds absurd.
+All numbers, beta, tau, r and Q, are those of highest likelihood of all that is given, each example being scored by weights that
+have not seen it. beta must be fitted together with the noise: a model of noisy labels is less sure than it should be, for it
+explains noise by features. What likelihood cannot tell is whether surprises are mistakes or rare truths, where the model is no
+surer than they are rare. We take it that at least `LEAST` of all positions are wrong, as in every corpus that people have made.
 
-Cost: three sums over outputs for each example (`MOST` of them at most) and step, some twenty steps, then one pass over all.
+Cost: three sums over outputs for each example (`MOST` of them at most) and step, some thirty steps; then one pass over all.
 
 References
 ----------
@@ -35,21 +39,23 @@ Statistics 28(1).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import compiled_loop
+from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 from partwise.passes import Evidence, gather, no_evidence
 
-MOST = 2000  # examples that the noise is fitted to
-MOST_TRUST = 30.0  # a mistake of cost 1 in e^30: none
-# what is thought of log beta, tau and log r / (1 - r) before anything was seen: normal, of this mean and deviation
-BEFORE = np.array([[0.0, 3.0], [4.0, 3.0], [-3.0, 2.0]])
+MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
+ROUNDS = 2  # of what is confused with what
+PSEUDO = 5.0  # wrong positions of each value that were seen before the first, confused with all others alike
+LEAST = 0.002  # of all positions are wrong
+# what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r)
+BEFORE = np.array([[0.0, 2.0], [4.0, 3.0], [-7.0, 1.5]])
 
 
 class Noise(NamedTuple):
@@ -58,6 +64,7 @@ class Noise(NamedTuple):
     sharpness: float  #: beta, in units of the inverse temperature that each judge comes with
     trust: float  #: tau: a mistake of cost 1 is e^-tau times as likely as none
     random: float  #: r: share of the examples whose labels have nothing to do with them
+    confused: np.ndarray  #: (K, K) d: log (K - 1) Q(true, given), 0 on the diagonal; (0, 0) where there are no such values
 
 
 class Judge(NamedTuple):
@@ -78,17 +85,46 @@ class Judgement(NamedTuple):
     noise: Any  #: `Noise`, or `partwise.solvers.error_rates.ErrorRates`
 
 
-# columns of what `noise_pass` finds
-FREE, KEPT, CHANNEL, GIVEN, COUNT, FREE_SCORE, KEPT_SCORE, KEPT_COST, CHANNEL_COST = range(9)
+# ---------------------------------------------------------------------------------------------------------------------
+# Passes
+# ---------------------------------------------------------------------------------------------------------------------
+
+# what `noise_pass` finds of an example: log Z of beta s, beta s - tau l + d, -tau l and 0, and of beta s over what is acceptable;
+# expected scores beta s and costs there
+FREE, KEPT, CHANNEL, COUNT, GIVEN, FREE_SCORE, KEPT_SCORE, KEPT_COST, CHANNEL_COST, COLUMNS = range(10)
+
+
+@helper
+def weighed(marginals, scores):
+    """The expected score; what is forbidden has probability zero and score -inf."""
+    value = 0.0
+    for k in range(len(scores)):
+        if marginals[k] > 0.0:
+            value += marginals[k] * scores[k]
+    return value
+
+
+@helper
+def answered(problem, i, theta, parts, y, disputed):
+    """Write the best output into y, and where it contradicts what is given into `disputed`; returns whether it does."""
+    kernels.best(problem, i, theta, y)
+    agrees, anywhere = np.empty(len(y)), False
+    parts[:] = 0.0
+    kernels.indicate(problem, i, y, 1.0, parts)
+    kernels.agreement(problem, i, parts, agrees)
+    for t in range(len(y)):
+        disputed[t] = agrees[t] < 0.5
+        anywhere |= disputed[t]
+    return anywhere
 
 
 @compiled_loop
-def noise_pass(problem, first, last, w, beta, trust, room, starts, sums, answers, free, kept, believed, disputed, held, retold):
-    """Log-partitions (columns of `sums`) and, with `answers`, probabilities and best outputs, of first <= i < last.
+def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, starts, sums, found):
+    """Sums over the outputs of first <= i < last, into the rows of `sums`.
 
-    free[t] and kept[t] are the probabilities of what is given, by x alone and in the diminished model; `believed` and `held` are
-    their best outputs, `disputed` and `retold` where these contradict what is given.
+    `found` are the other arrays of `Found`. All but `nodes`, COUNT and GIVEN too, are found only with `answers`.
     """
+    given, kept, nodes, believed, disputed, predicted, contradicted = found
     for i in range(first, last):
         n = kernels.n_parts(problem, i)
         theta, costs, work, marginals = room[0, :n], room[1, :n], room[2, :n], room[3, :n]
@@ -98,83 +134,80 @@ def noise_pass(problem, first, last, w, beta, trust, room, starts, sums, answers
         costs[:] = 0.0
         kernels.add_cost(problem, i, 1.0, costs)
         sums[i, FREE] = kernels.expected(problem, i, theta, marginals)
-        value = 0.0
-        for k in range(n):
-            if marginals[k] > 0.0:
-                value += marginals[k] * theta[k]
-        sums[i, FREE_SCORE] = value
+        sums[i, FREE_SCORE] = weighed(marginals, theta)
         if answers:
-            kernels.agreement(problem, i, marginals, free[at:end])
+            kernels.agreement(problem, i, marginals, given[at:end])
+            answered(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
             sums[i, GIVEN] = kernels.expected_completion(problem, i, theta, 0.0, marginals)
-            kernels.best(problem, i, theta, believed[at:end])
-            marginals[:] = 0.0
-            kernels.indicate(problem, i, believed[at:end], 1.0, marginals)
-            kernels.agreement(problem, i, marginals, kept[at:end])
-            for t in range(at, end):
-                disputed[t] = kept[t] < 0.5
             for k in range(n):
                 work[k] = 0.0 if theta[k] > -np.inf else -np.inf
             sums[i, COUNT] = kernels.expected(problem, i, work, marginals)
         for k in range(n):
             work[k] = -trust * costs[k] if theta[k] > -np.inf else -np.inf
         sums[i, CHANNEL] = kernels.expected(problem, i, work, marginals)
-        value = 0.0
-        for k in range(n):
-            value += marginals[k] * costs[k]
-        sums[i, CHANNEL_COST] = value
+        sums[i, CHANNEL_COST] = weighed(marginals, costs)
         for k in range(n):
             work[k] = theta[k] - trust * costs[k]
+        if len(confused):
+            kernels.truth(problem, i, believed[at:end])
+            for t in range(end - at):
+                for c in range(len(confused)):
+                    work[t * len(confused) + c] += confused[c, believed[at + t]]
         sums[i, KEPT] = kernels.expected(problem, i, work, marginals)
-        score, cost = 0.0, 0.0
-        for k in range(n):
-            if marginals[k] > 0.0:
-                score += marginals[k] * theta[k]
-                cost += marginals[k] * costs[k]
-        sums[i, KEPT_SCORE], sums[i, KEPT_COST] = score, cost
+        sums[i, KEPT_SCORE], sums[i, KEPT_COST] = weighed(marginals, theta), weighed(marginals, costs)
+        for t in range(at, end):
+            for c in range(nodes.shape[1]):
+                nodes[t, c] = marginals[(t - at) * nodes.shape[1] + c]
         if answers:
-            kernels.best(problem, i, work, held[at:end])
-            costs[:] = 0.0
-            kernels.indicate(problem, i, held[at:end], 1.0, costs)
-            kernels.agreement(problem, i, costs, kept[at:end])
-            for t in range(at, end):
-                retold[t] = kept[t] < 0.5
             kernels.agreement(problem, i, marginals, kept[at:end])
+            answered(problem, i, work, marginals, believed[at:end], disputed[at:end])
 
 
 class Found(NamedTuple):
     """What `noise_pass` finds."""
 
     starts: np.ndarray
-    sums: np.ndarray
-    free: np.ndarray
-    kept: np.ndarray
-    believed: np.ndarray
-    disputed: np.ndarray
-    held: np.ndarray
-    retold: np.ndarray
+    sums: np.ndarray  #: (N, columns), see above
+    given: np.ndarray  #: (positions,) probability of what is given by x alone
+    kept: np.ndarray  #: (positions,) that it is right, by x and all that is given, unless random
+    nodes: np.ndarray  #: (positions, K) the same of all values
+    believed: np.ndarray  #: (positions,) the best output by x and all that is given
+    disputed: np.ndarray  #: (positions,) where it contradicts what is given
+    predicted: np.ndarray  #: (positions,) the best output by x alone
+    contradicted: np.ndarray  #: (positions,) where that one does
 
 
-def look(problem: Any, w: np.ndarray, beta: float, trust: float, answers: bool, n_jobs: int | None) -> Found:
-    """One pass, in threads."""
+def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None) -> Found:
+    """One pass over the examples of a judge, in threads: with answers, or with `nodes` instead."""
+    problem, w = judge.problem, judge.w
     kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
-    n = int(starts[-1])
+    size = int(starts[-1])
+    some = size if answers else 0
     found = Found(
         starts,
-        np.zeros((len(starts) - 1, 9)),
-        np.ones(n),
-        np.ones(n),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.bool_),
-        np.zeros(n, np.int32),
-        np.zeros(n, np.bool_),
+        np.zeros((len(starts) - 1, COLUMNS)),
+        np.ones(some),
+        np.ones(some),
+        np.zeros((0, 0) if answers else (size, len(noise.confused))),
+        np.zeros(size, np.int32),
+        np.zeros(some, np.bool_),
+        np.zeros(some, np.int32),
+        np.zeros(some, np.bool_),
     )
+    beta = noise.sharpness * judge.beta
 
     def run(chunk):
-        noise_pass(problem, *chunk, w, beta, trust, np.zeros((4, parts)), starts, found.sums, answers, *found[2:])
+        room = np.zeros((4, parts))
+        noise_pass(problem, *chunk, w, beta, noise.trust, noise.confused, answers, room, starts, found.sums, found[2:])
 
     in_threads(run, chunks(problem), n_jobs)
     return found
+
+
+def explanations(sums: np.ndarray, counts: np.ndarray, random: float) -> tuple[np.ndarray, np.ndarray]:
+    """log p(g, not random | x) and log p(g, random | x) of all examples."""
+    return np.log1p(-random) + sums[:, KEPT] - sums[:, FREE] - sums[:, CHANNEL], np.log(random) - counts
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -183,58 +216,107 @@ def look(problem: Any, w: np.ndarray, beta: float, trust: float, answers: bool, 
 
 
 def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None) -> Noise:
-    """The noise of highest likelihood of what is given (see the module), by L-BFGS; with few examples it stays near `BEFORE`."""
+    """The noise of highest likelihood of what is given (see the module); with few examples it stays near `BEFORE`.
+
+    beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
+    """
+    judges = thinned(judges, seed)
+    K = max((int(kernels.n_values(j.problem)) for j in judges), default=0)
+    x, confused = BEFORE[:, 0], np.zeros((K, K))
+    first = [look(j, noise_at(x, confused), True, n_jobs) for j in judges]
+    positions = sum(int(one.starts[-1]) for one in first)
+    if not positions:
+        return noise_at(x, confused)
+    counts = np.concatenate([one.sums[:, COUNT] for one in first])
+    values = max(2.0, float(np.exp(counts.sum() / positions)))  # of a position, on average
+    most = float(np.log((values - 1.0) * (1.0 - LEAST) / LEAST))
+    x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+    for _ in range(ROUNDS if K > 2 else 0):
+        confused = confusions(judges, counts, noise_at(x, confused), n_jobs)
+        x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+    return noise_at(x, confused)
+
+
+def fit_numbers(
+    judges: Sequence[Judge], counts: np.ndarray, start: np.ndarray, confused: np.ndarray, most: float, n_jobs: int | None
+) -> np.ndarray:
+    """log beta, tau (at most `most`) and log r / (1 - r) of highest posterior, by L-BFGS."""
     import scipy.optimize
 
-    judges = thinned(judges, MOST, seed)
-    counts = np.concatenate([look(j.problem, j.w, j.beta, 1.0, True, n_jobs).sums[:, COUNT] for j in judges] or [np.zeros(0)])
-    single = all(int(np.diff(kernels.sizes(j.problem)[0]).max(initial=0)) < 2 for j in judges)
-    if not len(counts):
-        return Noise(1.0, MOST_TRUST, 0.0)
+    value = log_posterior(judges, counts, confused, n_jobs)
+    bounds, options = [(-4.0, 4.0), (0.1, max(most, 0.2)), (-15.0, 4.0)], {"maxiter": 20, "ftol": 1e-5}
+    minus = lambda x: tuple(-one / len(counts) for one in value(x))  # noqa: E731
+    return scipy.optimize.minimize(minus, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
-    def minus_log_posterior(x: np.ndarray) -> tuple[float, np.ndarray]:
-        noise = noise_at(x, single)
-        sums = np.concatenate([look(j.problem, j.w, noise.sharpness * j.beta, noise.trust, False, n_jobs).sums for j in judges])
-        known, at_random = joint(sums, counts, noise.random)
-        total = np.logaddexp(known, at_random)
-        right = np.exp(known - total)
-        away = (x - BEFORE[:, 0]) / BEFORE[:, 1]
-        gradient = np.array(
+
+def log_posterior(
+    judges: Sequence[Judge], counts: np.ndarray, confused: np.ndarray, n_jobs: int | None = None
+) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
+    """The log-likelihood of what is given and the prior together, and their gradient, as a function of what `noise_at` takes."""
+
+    def value(x: np.ndarray) -> tuple[float, np.ndarray]:
+        noise = noise_at(x, confused)
+        sums = np.concatenate([look(j, noise, False, n_jobs).sums for j in judges])
+        meant, at_random = explanations(sums, counts, noise.random)
+        total = np.logaddexp(meant, at_random)
+        p = np.exp(meant - total)
+        rise = np.array(
             [
-                right @ (sums[:, KEPT_SCORE] - sums[:, FREE_SCORE]),
-                right @ (sums[:, CHANNEL_COST] - sums[:, KEPT_COST]),
-                0.0 if single else np.sum(1.0 - right) - noise.random * len(right),
+                p @ (sums[:, KEPT_SCORE] - sums[:, FREE_SCORE]),
+                p @ (sums[:, CHANNEL_COST] - sums[:, KEPT_COST]),
+                np.sum(1.0 - p) - noise.random * len(p),
             ]
         )
-        value = total.sum() - 0.5 * away @ away
-        return -float(value) / len(total), (away / BEFORE[:, 1] - gradient) / len(total)
+        away = (x - BEFORE[:, 0]) / BEFORE[:, 1]
+        return float(total.sum() - 0.5 * away @ away), rise - away / BEFORE[:, 1]
 
-    bounds = [(-4.0, 4.0), (0.1, MOST_TRUST), (-14.0, 4.0)]
-    found = scipy.optimize.minimize(
-        minus_log_posterior, BEFORE[:, 0], jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 30, "ftol": 1e-6}
-    )
-    return noise_at(found.x, single)
+    return value
 
 
-def noise_at(x: np.ndarray, single: bool) -> Noise:
-    """Of log beta, tau, log r / (1 - r). In outputs of a single position none is random that the channel would not explain."""
-    return Noise(float(np.exp(x[0])), float(x[1]), 0.0 if single else float(1.0 / (1.0 + np.exp(-x[2]))))
+def noise_at(x: np.ndarray, confused: np.ndarray) -> Noise:
+    """Of log beta, tau and log r / (1 - r)."""
+    return Noise(float(np.exp(x[0])), float(x[1]), float(1.0 / (1.0 + np.exp(-x[2]))), confused)
 
 
-def joint(sums: np.ndarray, counts: np.ndarray, random: float) -> tuple[np.ndarray, np.ndarray]:
-    """Log-probabilities of what is given, drawn by the channel and drawn at random."""
-    known = np.log1p(-random) + sums[:, KEPT] - sums[:, FREE] - sums[:, CHANNEL]
-    return known, (np.log(random) if random > 0.0 else -np.inf) - counts
+def confusions(judges: Sequence[Judge], counts: np.ndarray, noise: Noise, n_jobs: int | None) -> np.ndarray:
+    """d of the wrong positions, as they are expected to be in examples that are not random."""
+    K, begin = len(noise.confused), 0
+    pairs = np.zeros((K, K))  # true, given
+    for j in judges:
+        found = look(j, noise, False, n_jobs)
+        meant, at_random = explanations(found.sums, counts[begin : begin + len(j.which)], noise.random)
+        p = np.repeat(np.exp(meant - np.logaddexp(meant, at_random)), np.diff(found.starts))
+        np.add.at(pairs.T, truths(j.problem, found.starts), found.nodes * p[:, None])
+        begin += len(j.which)
+    np.fill_diagonal(pairs, 0.0)
+    pairs += PSEUDO / (K - 1) * (1.0 - np.eye(K))
+    return np.log((K - 1) * pairs / pairs.sum(axis=1, keepdims=True) + np.eye(K))
 
 
-def thinned(judges: Sequence[Judge], most: int, seed: int) -> list[Judge]:
-    """At most so many of the examples, drawn at random."""
+@compiled_loop
+def truth_pass(problem, starts, out):
+    """What is given, end to end."""
+    for i in range(len(starts) - 1):
+        kernels.truth(problem, i, out[starts[i] : starts[i + 1]])
+
+
+def truths(problem: Any, starts: np.ndarray) -> np.ndarray:
+    """What is given at all positions."""
+    out = np.zeros(int(starts[-1]), np.int32)
+    truth_pass(problem, starts, out)
+    return out
+
+
+def thinned(judges: Sequence[Judge], seed: int) -> list[Judge]:
+    """Not too many of the examples, drawn at random."""
     n = sum(len(j.which) for j in judges)
-    if n <= most:
+    parts = sum(kernels.total_parts(j.problem) for j in judges)
+    share = min(1.0, MOST / max(n, 1), MOST_PARTS / max(parts, 1))
+    if share == 1.0:
         return list(judges)
     rng, found = np.random.default_rng((seed, 5)), []
     for j in judges:
-        some = np.sort(rng.choice(len(j.which), max(1, round(most * len(j.which) / n)), replace=False))
+        some = np.sort(rng.choice(len(j.which), max(1, round(share * len(j.which))), replace=False))
         found.append(j._replace(problem=kernels.take(j.problem, some), which=j.which[some]))
     return found
 
@@ -250,44 +332,26 @@ def judged(problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | No
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
     lengths = np.diff(whole.starts)
     for j in judges:
-        found = look(j.problem, j.w, noise.sharpness * j.beta, noise.trust, True, n_jobs)
-        odds, of_parts, random = log_odds(found, noise)
-        # where labels are random they say nothing; where the diminished model contradicts nothing, the prediction may
-        contradicted = np.diff(np.concatenate([[0], np.cumsum(found.retold)])[found.starts]) > 0
-        plain = np.repeat((random > 0.5) | ~contradicted, np.diff(found.starts))
-        evidence = Evidence(
-            found.starts,
-            found.free,
-            np.where(plain, found.believed, found.held).astype(np.int32),
-            np.where(plain, found.disputed, found.retold),
-        )
-        gather(whole, j.which, evidence)
-        examples[j.which] = odds
-        at = np.repeat(whole.starts[j.which] - found.starts[:-1], lengths[j.which]) + np.arange(found.starts[-1])
-        parts[at] = of_parts
+        found = look(j, noise, True, n_jobs)
+        sums, starts = found.sums, found.starts
+        meant, at_random = explanations(sums, sums[:, COUNT], noise.random)
+        random = np.repeat(np.exp(at_random - np.logaddexp(meant, at_random)), np.diff(starts))
+        # what is given says nothing of the truth where it is random; where it leaves no doubt, the prediction may have some
+        told = np.repeat(np.diff(np.concatenate([[0], np.cumsum(found.disputed)])[starts]) > 0, np.diff(starts)) & (random < 0.5)
+        believed = np.where(told, found.believed, found.predicted).astype(np.int32)
+        gather(whole, j.which, Evidence(starts, found.given, believed, np.where(told, found.disputed, found.contradicted)))
+        at = np.repeat(whole.starts[j.which] - starts[:-1], lengths[j.which]) + np.arange(starts[-1])
+        kept, given = np.minimum(found.kept, 1.0), np.minimum(found.given, 1.0)  # sums may round up
+        of_meant, of_random = sums[:, GIVEN] - sums[:, KEPT], sums[:, GIVEN] - sums[:, FREE]
+        with np.errstate(divide="ignore"):
+            wrong, right = (1.0 - random) * (1.0 - kept) + random * (1.0 - given), (1.0 - random) * kept + random * given
+            parts[at] = np.log(wrong) - np.log(right)
+            wrong = np.logaddexp(meant + log_rest(of_meant), at_random + log_rest(of_random))
+            examples[j.which] = wrong - np.logaddexp(meant + of_meant, at_random + of_random)
     return Judgement(whole, examples, parts, noise)
 
 
-def log_odds(found: Found, noise: Noise) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Log-odds of examples and of positions, and the probability that an example is random."""
-    sums = found.sums
-    known, at_random = joint(sums, sums[:, COUNT], noise.random)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        right = known + sums[:, GIVEN] - sums[:, KEPT]  # no mistake in what the channel has left
-        by_chance = at_random + sums[:, GIVEN] - sums[:, FREE]
-        wrong = np.logaddexp(
-            known + log_rest(sums[:, GIVEN] - sums[:, KEPT]), at_random + log_rest(sums[:, GIVEN] - sums[:, FREE])
-        )
-        examples = wrong - np.logaddexp(right, by_chance)
-        random = np.exp(at_random - np.logaddexp(known, at_random))
-        r = np.repeat(random, np.diff(found.starts))
-        right = np.minimum(r * found.free + (1.0 - r) * found.kept, 1.0)  # sums of probabilities may round up
-        rest = r * (1.0 - found.free) + (1.0 - r) * (1.0 - found.kept)
-        parts = np.log(np.maximum(rest, 0.0)) - np.log(right)
-    return examples, parts, random
-
-
 def log_rest(log_p: np.ndarray) -> np.ndarray:
-    """log(1 - p)."""
+    """log(1 - p) of log p."""
     log_p = np.minimum(log_p, 0.0)
     return np.where(log_p > -0.5, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))

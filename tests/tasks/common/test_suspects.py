@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from partwise.passes import Evidence
-from partwise.solvers.noise import Judgement, Noise
+from partwise.solvers.noise import Judgement, fit_noise
 from partwise.tasks.classification.estimator import Classifier
 from partwise.tasks.common.suspects import Judged, dealt, folds_of, head, probability
 
@@ -36,7 +36,7 @@ def test_who_judges():
 
 def test_records_name_what_is_disputed_worst_first():
     evidence = Evidence(np.array([0, 3, 5]), np.ones(5), np.zeros(5, np.int32), np.array([True, False, True, False, True]))
-    found = Judgement(evidence, np.array([2.0, 1.0]), np.array([0.5, 3.0, 2.0, -np.inf, -1.0]), Noise(1.0, 5.0, 0.0))
+    found = Judgement(evidence, np.array([2.0, 1.0]), np.array([0.5, 3.0, 2.0, -np.inf, -1.0]), fit_noise([]))
     judged = Judged(found, lambda i: (f"given {i}", f"believed {i}"), lambda t: (f"g{t}", f"b{t}"))
     first = judged.suspect(judged.ranked()[0])
     assert (first.example, first.given, first.believed) == (0, "given 0", "believed 0")

@@ -169,6 +169,16 @@ def cost(problem, i, y):
     return total
 
 
+@kernels.n_values.implements(ChainProblem)
+def n_values(problem):
+    return problem.n_labels
+
+
+@kernels.n_values.implements(PartialChainProblem)
+def n_values_of_sets(problem):
+    return 0
+
+
 @kernels.agreement.implements(ChainProblem)
 def agreement(problem, i, parts, given):
     L, first = problem.n_labels, problem.starts[i]

@@ -156,6 +156,16 @@ def truth(problem, i, y):
     y[0] = problem.gold[i]
 
 
+@kernels.n_values.implements(MulticlassProblem)
+def n_values(problem):
+    return problem.n_classes
+
+
+@kernels.n_values.implements(PartialMulticlassProblem)
+def n_values_of_sets(problem):
+    return 0
+
+
 @kernels.agreement.implements(MulticlassProblem)
 def agreement(problem, i, parts, given):
     truth = problem.gold[i]

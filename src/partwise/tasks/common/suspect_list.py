@@ -93,7 +93,7 @@ def about_judgement(model: Any, folds: int | str | None, found: Judgement, parts
         "loss": model._loss().name,
         "folds": folds_of(model, folds, len(found.examples)) or 0,
         "expected": float(probability(log_odds).sum()),
-        "noise": found.noise._asdict(),
+        "noise": {name: getattr(found.noise, name) for name in ("sharpness", "trust", "random")},
     }
 
 
