@@ -30,6 +30,7 @@ NAMES = (
     "constituency",
     "brown",
     "suspects",
+    "tree_suspects",
 )
 QUICK = ("startup", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

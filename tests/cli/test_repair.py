@@ -94,9 +94,9 @@ def test_refusals(case):
         result = partwise("repair", *decide((2, "Y", "Z"), **reading))
         assert result.exit_code == 1 and message in result.stderr, result.output
     said = json.loads((folder / "decisions.json").read_text())
-    (folder / "decisions.json").write_text(json.dumps({**said, "task": "parse"}))
+    (folder / "decisions.json").write_text(json.dumps({**said, "task": "swim"}))
     result = partwise("repair", *words)
-    assert result.exit_code == 1 and "no task 'parse' whose files can be corrected" in result.stderr
+    assert result.exit_code == 1 and "no task 'swim' whose files can be corrected" in result.stderr
 
 
 @pytest.mark.slow

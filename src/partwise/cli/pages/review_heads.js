@@ -153,7 +153,10 @@ function drawArcs(card) {
   draw(above.filter((arc) => arc.kind), high, -1); // what matters lies on top
   draw(below, height - deep, 1);
   row.prepend(picture);
-  if (scrolled.item !== box.item) scrolled = { item: box.item, left: centres[box.worst] - box.clientWidth / 2 };
+  if (scrolled.item !== box.item) {
+    const from = box.dir === "rtl" ? width - box.clientWidth : 0; // places are counted from where a text begins, to its left below 0
+    scrolled = { item: box.item, left: centres[box.worst] - box.clientWidth / 2 - from };
+  }
   box.scrollLeft = scrolled.left;
   box.addEventListener("scroll", () => { scrolled.left = box.scrollLeft; });
 }

@@ -174,7 +174,12 @@ class Command:
 
     def check_repaired(self, before: bytes, after: bytes, options: Any) -> None:
         """Refuse a corrected file that is not the same but for its labels."""
-        (kept, _), (left, _) = (self.read_labels(file, options) for file in (before, after))
+        kept, _ = self.read_labels(before, options)
+        try:
+            left, _ = self.read_labels(after, options)
+        except ValueError as error:  # heads in a circle, brackets that do not match
+            told = str(error).removeprefix("<bytes>, ")
+            raise Refusal(f"With these decisions the file could not be read: {told} Nothing was written.") from None
         if kept != left:
             raise Refusal("These decisions would change more than labels. Nothing was written.")
 

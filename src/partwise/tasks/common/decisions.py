@@ -25,6 +25,11 @@ class Change:
     new: str
 
     @property
+    def beginning(self) -> str:
+        """What the file has of it in the line where it begins: a tree may take several."""
+        return self.old.partition("\n")[0].removesuffix("\r")
+
+    @property
     def edit(self) -> TextEdit:
         """What is to be done."""
         return TextEdit(self.at, self.old, self.new)
@@ -90,13 +95,13 @@ class Decisions:
         if self.is_applied(source):
             return f"{source.name} has these corrections already: {self.name} was applied to it before. Nothing is to be done."
         lines = source.text.split(NEWLINE)
-        gone = [one for one in self.changes if one.line > len(lines) or one.old.encode() not in lines[one.line - 1]]
+        gone = [one for one in self.changes if one.line > len(lines) or one.beginning.encode() not in lines[one.line - 1]]
         if source.name != self.file:
             text = f"{self.name} is about a file called {self.file}, and {source.name} is another one (its sha256 differs)."
         else:
             text = f"{source.name} has changed since the page was made (its sha256 differs)."
         if gone:
-            text += f" In line {gone[0].line}, say, there is no {gone[0].old!r} any more."
+            text += f" In line {gone[0].line}, say, there is no {gone[0].beginning!r} any more."
         return f"{text} Nothing was written. Give the file as it was, or make the page anew."
 
     def is_applied(self, source: EditableText) -> bool:

@@ -45,6 +45,10 @@ class JudgedFile:
 
     # -- what a task says ---------------------------------------------------------------------------------------------
 
+    @classmethod
+    def check_truth(cls, truth: Any, data: Any) -> None:
+        """Refuse data with correct labels that are other data, before any work."""
+
     def line(self, i: int) -> int:
         """Where example i is."""
         return int(self.data.lines[i])
@@ -68,6 +72,10 @@ class JudgedFile:
     def same(self, truth: Any) -> np.ndarray:
         """Of every position, whether it is the same in these data; refuses others."""
         raise NotImplementedError
+
+    def same_examples(self, truth: Any) -> np.ndarray:
+        """Of every example, whether it is the same in these data: if all its positions are."""
+        return np.diff(np.concatenate([[0], np.cumsum(~self.same(truth))])[self.starts]) == 0
 
     def review(self, source: EditableText, doubted: Sequence[Doubted], whole: bool) -> Review:
         """For the page; `whole`: whether all parts of an example may be corrected."""
@@ -127,9 +135,8 @@ class JudgedFile:
         n, m = len(self.starts) - 1, int(self.starts[-1])
         known = None
         if truth is not None:
-            wrong = ~self.same(truth)
-            wrong = wrong if parts else np.diff(np.concatenate([[0], np.cumsum(wrong)])[self.starts]) > 0
-            known = found_among(wrong, ranked, found.parts if parts else found.examples)
+            same = self.same(truth) if parts else self.same_examples(truth)
+            known = found_among(~same, ranked, found.parts if parts else found.examples)
         return Listing(
             PART if parts else EXAMPLE,
             [self.part_row(p) if parts else self.example_row(p) for p in ranked],
@@ -141,10 +148,12 @@ class JudgedFile:
         )
 
 
-def list_suspects(kind: type[JudgedFile], model: Any, data: Any, truth: Any, options: Any) -> Listing:
-    """Judge the data of a file, and list what is probably wrong in them."""
+def list_suspects(kind: type[JudgedFile], model: Any, data: Any, truth: Any, options: Any, **more: Any) -> Listing:
+    """Judge the data of a file, and list what is probably wrong in them; `more` is what else `kind` wants to know."""
+    if truth is not None:
+        kind.check_truth(truth, data)
     model.random_state = options.random_state
-    return kind(model, data, model.judge(data, folds=options.folds_to_judge())).listing(options, truth)
+    return kind(model, data, model.judge(data, folds=options.folds_to_judge()), **more).listing(options, truth)
 
 
 def other_truth(truth: Any, data: Any, examples: str) -> Refusal:

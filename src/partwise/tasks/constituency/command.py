@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, json_lines, written_lines
+from partwise.tasks.common.command import Command, Seconds, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Refusal, Training, option, percent
 
 TINY = """(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))
@@ -33,6 +33,14 @@ class Options(common.Options):
     traces: bool = option(FILES, "Keep empty elements, -NONE-.", "--traces", default=False)
     functions: bool = option(FILES, "Keep what follows - or = in a label: NP-SBJ.", "--functions", default=False)
     first: int | None = option(FILES, "Train on the first so many trees only.", min=1)
+
+
+@dataclass
+class Suspects(common.Suspects):
+    """Of ``suspects``."""
+
+    traces: bool = option(FILES, "Keep empty elements, -NONE-, as in training.", "--traces", default=False)
+    functions: bool = option(FILES, "Keep what follows - or = in a label: NP-SBJ, as in training.", "--functions", default=False)
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
@@ -80,6 +88,8 @@ class Constituency(Command):
     details = "Brackets with labels: the grammar is read from the trees."
     example = "partwise train constituency train.mrg --dev dev.mrg -o constituents.model"
     options = Options
+    suspects_options = Suspects
+    reading = ("encoding", "traces", "functions")
     forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_brackets_or_lines"
     tiny = "trees.mrg", TINY
@@ -133,6 +143,22 @@ class Constituency(Command):
         lines.append(f"{'tags':24}{percent(found['tags']):>12}")
         lines.append(f"sentences without a tree of the grammar: {found['unparsed']:,}")
         return "\n".join(lines)
+
+    def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
+        from partwise.tasks.common.judged_file import list_suspects
+        from partwise.tasks.constituency.files import read_brackets
+        from partwise.tasks.constituency.review import JudgedTreeFile
+
+        reading = {name: getattr(options, name) for name in self.reading}
+        data, truth = (None if name is None else read_brackets(name, **reading) for name in (file, options.truth))
+        seconds("read")
+        return list_suspects(JudgedTreeFile, model, data, truth, options, reading=reading)
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.constituency.files import read_brackets
+
+        trees = read_brackets(file, options.encoding, traces=True, functions=True).trees
+        return [tree.words() for tree in trees], [str(tree) for tree in trees]
 
 
 COMMAND = Constituency()

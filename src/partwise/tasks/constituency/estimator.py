@@ -37,12 +37,13 @@ from partwise.tasks.constituency.data import BARE, NAMES, Constituents, read_con
 from partwise.tasks.constituency.files import Brackets, Constituent
 from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
+from partwise.tasks.constituency.suspects import BracketSuspects
 
 LEAST = 1e-6  # probabilities below are not listed
 
 
 @dataclass(eq=False, repr=False)
-class ConstituencyParser(Structured):
+class ConstituencyParser(BracketSuspects, Structured):
     """Parses sentences into constituency trees.
 
     Trees come from a file (`partwise.datasets.read_brackets`) or are written in brackets, ``"(S (NP (PRP They)) (VP (VBP

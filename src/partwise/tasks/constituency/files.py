@@ -227,8 +227,8 @@ def make_tree(content: list[Any], traces: bool, functions: bool, place: str, who
     children = [child for child in content if child is not None]
     if not children:
         return None
-    if not functions and label and label[0] not in "-=":
-        label = re.split("[-=]", label, maxsplit=1)[0]
+    if not functions:
+        label = strip_label(label)
     if not label:
         if not (whole and len(children) == 1):
             raise ValueError(f"{place}: a bracket within a tree, or above several trees, must have a label.")
@@ -236,3 +236,8 @@ def make_tree(content: list[Any], traces: bool, functions: bool, place: str, who
     if len(children) > 1:
         children = [Constituent("", (child,)) if isinstance(child, str) else child for child in children]
     return Constituent(label, tuple(children))
+
+
+def strip_label(label: str) -> str:
+    """A label without function tags."""
+    return re.split("[-=]", label, maxsplit=1)[0] if label and label[0] not in "-=" else label

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise.tasks.common import command_options as common
-from partwise.tasks.common.command import Command, json_lines, written_lines
+from partwise.tasks.common.command import Command, Seconds, json_lines, written_lines
 from partwise.tasks.common.command_options import FEATURES, FILES, LABELS, LEARNING, Training, option, percent
 
 TINY = """1 dogs _ NOUN _ _ 2 nsubj _ _
@@ -85,6 +85,8 @@ class Parse(Command):
     details = "The head of every word, and the relation to it: the treebank has its trees in the columns HEAD and DEPREL."
     example = "partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model"
     options = Options
+    suspects_options = common.Suspects
+    reading = ("encoding",)
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_treebank"
     tiny = "trees.conllu", TINY.replace(" ", "\t")
@@ -149,6 +151,22 @@ class Parse(Command):
         if "proven" in found:
             lines.append(f"{'proven to be the best':24}{percent(found['proven']):>12}")
         return "\n".join(lines)
+
+    def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
+        from partwise.tasks.common.judged_file import list_suspects
+        from partwise.tasks.dependency.review import JudgedTreebank
+
+        treebank = self.read(file, options)
+        truth = None if options.truth is None else self.read(options.truth, options)
+        seconds("read")
+        return list_suspects(JudgedTreebank, model, treebank, truth, options, encoding=options.encoding)
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.dependency.files import read_treebank
+        from partwise.tasks.dependency.review import without_trees
+
+        treebank = read_treebank(file, options.encoding)
+        return without_trees(treebank), (treebank.heads.tolist(), treebank.relations.tolist())
 
 
 COMMAND = Parse()

@@ -23,7 +23,7 @@ from partwise import passes
 from partwise.features.arc_pairs import SECOND_ORDER, compile_pair_templates, pair_rows
 from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows, compile_arc_templates
 from partwise.features.rows import take_rows
-from partwise.losses.records import Loss, get_loss
+from partwise.losses.records import Loss
 from partwise.objective import best_outputs
 from partwise.solvers import solve
 from partwise.solvers.defaults import MARGIN, Defaults
@@ -37,13 +37,13 @@ from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.dependency import pruning
 from partwise.tasks.dependency.data import Sentences, Tree, one_root, read_sentences, several_roots
+from partwise.tasks.dependency.relations import RELATION_BITS, learns_relations_by, relation_rows
 from partwise.tasks.dependency.scores import AttachmentScores, attachment_scores
-
-RELATION_BITS = 17  # features of an arc's relation are 2^17, each with a weight for every relation
+from partwise.tasks.dependency.suspects import TreeSuspects
 
 
 @dataclass(eq=False, repr=False)
-class DependencyParser(Structured):
+class DependencyParser(TreeSuspects, Structured):
     """Parses sentences into dependency trees, projective or not.
 
     Sentences come from a treebank (`partwise.datasets.read_treebank`: CoNLL-U, CoNLL-X), or are lists of words: dicts with the
@@ -219,9 +219,9 @@ class DependencyParser(Structured):
         self.classes_ = np.array(names, object)
         index = {name: k for k, name in enumerate(names)}
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
-        rows = rows_of_trees(self._arcs(given, RELATION_BITS), given.lengths, given.heads)
+        rows = relation_rows(self, given, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
-        loss = loss if loss.is_convex and loss.uses_cost else get_loss("hinge")
+        loss = learns_relations_by(loss)
         chosen, solver = self._choose(loss, problem, "dca")
         result = solve(
             problem,
@@ -299,7 +299,7 @@ class DependencyParser(Structured):
     def _relations_of(self, given: Sentences, heads: np.ndarray) -> list[str] | None:
         if not len(self.classes_):
             return None
-        rows = rows_of_trees(self._arcs(given, RELATION_BITS), given.lengths, heads)
+        rows = relation_rows(self, given, heads)
         codes = best_outputs(multiclass_problem(rows, None, len(self.classes_)), self.relation_weights_, self.n_jobs)[0]
         return list(map(self.classes_.tolist().__getitem__, codes.tolist()))
 
@@ -382,10 +382,3 @@ class DependencyParser(Structured):
         if found.ndim != 1 or found.size != wanted or found.dtype != self.weights_.dtype or not np.isfinite(found).all():
             raise ValueError(f"there are {found.size} weights of relations where the model needs {wanted}")
         return 1 << self.hash_bits
-
-
-def rows_of_trees(rows: ArcRows, lengths: np.ndarray, heads: np.ndarray) -> ArcRows:
-    """The arcs of these trees alone, a row for each word; for a head that is not known, the arc from the root."""
-    first = np.cumsum(lengths * (lengths + 1)) - lengths * (lengths + 1)
-    number = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    return take_rows(rows, np.repeat(first, lengths) + number * np.repeat(lengths + 1, lengths) + np.maximum(heads, 0))

@@ -21,7 +21,8 @@ import numpy as np
 
 from partwise.features.arc_rows import ALONE, FIRST_ORDER, hash_text, mix, stretch
 from partwise.tasks.common.plots import heat_map, new_figure, save
-from partwise.tasks.dependency.estimator import RELATION_BITS, DependencyParser
+from partwise.tasks.dependency.estimator import DependencyParser
+from partwise.tasks.dependency.relations import RELATION_BITS
 
 ROOT = "root"
 TRAINING = ("examples", "tokens", "epochs", "primal", "gap", "message")  # what is shown of the notes about the training
