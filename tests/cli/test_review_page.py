@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from browser import chromium, colours, press, resize, text_of, wait_for
 from partwise.cli.app import app
-from review_cases import column_text, write_page
+from review_cases import column_text, write_page, write_text_page
 
 pytest.importorskip("jinja2", reason="jinja2 is not installed: pip install jinja2")
 
@@ -326,3 +326,97 @@ def test_a_table_whose_classes_have_quotes_and_newlines(driver, browser, tmp_pat
     before, after = (list(csv.reader(io.StringIO(path.read_bytes().decode(), newline=""))) for path in (file, out))
     changed = {k: new[1] for k, (old, new) in enumerate(zip(before, after, strict=True)) if old != new}
     assert set(changed) == {8, 21} and set(changed.values()) == {'new, "one"', other}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Cells that are edited as text, and pictures
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+def replace_text(driver, text):
+    """Put a text in the place of the one that is edited, and press Enter."""
+    from selenium.webdriver.common.keys import Keys
+
+    typed = driver.find_element("id", "typed")
+    assert typed == driver.switch_to.active_element
+    driver.execute_script("arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))", typed, text)
+    typed.send_keys(Keys.ENTER)
+
+
+def test_structures_are_edited_as_text(driver, browser, tmp_path):
+    """What is no structure is not taken; what is one is applied by ``repair``."""
+    rows = [["(((....)))"], ["((....))"]]
+    file, page = write_text_page(tmp_path, "dot-bracket", rows, {0: [".((....))."]}, above=["GGGAAAACCC", ""])
+    opened(driver, page)
+    assert [line.text for line in driver.find_elements("css selector", ".line")] == [
+        "GGGAAAACCC", "given\n(((....)))", "believed\n.((....)).",
+    ]  # fmt: skip
+    assert [mark.text for mark in driver.find_elements("css selector", "mark")] == ["(", ")", ".", "."]
+    press(driver, "e")
+    for text, why in (
+        ("(((....))", "9 characters, and must have 10"),
+        ("(((....)).", "The bracket ( at 1 is never closed"),
+        ("(((....)))\n..", "There are 2 lines, and must be 1"),
+        ("(((..x.)))", "closes none"),
+    ):
+        replace_text(driver, text)
+        assert why in text_of(driver, "message") and text_of(driver, "count") == "0 of 1 decided"
+    replace_text(driver, "((......))")
+    assert "edited" in text_of(driver, "message") and "((......))" in text_of(driver, "card")
+    decisions = json.loads(downloaded(driver, browser).read_text())["decisions"]
+    assert decisions == [
+        {"item": 0, "line": 1, "choice": "edit", "changes": [{"line": 1, "at": 0, "from": "(((....)))", "to": "((......))"}]}
+    ]
+
+
+@pytest.mark.slow
+def test_alignments_are_edited_as_text(driver, browser, tmp_path):
+    rows = [["GAT-TACA", "GATCT-CA", "11101011"], ["AC", "AC", "11"]]
+    file, page = write_text_page(tmp_path, "alignment", rows, {0: ["GATTACA", "GATCTCA", "1111011"]}, task="align")
+    opened(driver, page)
+    assert [mark.text for mark in driver.find_elements("css selector", ".line.given mark")] == ["TA", "CT"]
+    press(driver, "e")
+    for text, why in (
+        ("GATTACA\nGATCTC\n1111011", "does not have the letters GATCTCA"),
+        ("GATTACA-\nGATCTCA\n1111011", "8 and 7 columns"),
+        ("GATTACA-\nGATCTCA-\n11110111", "Both rows have a gap"),
+        ("GATTACA\nGATCTCA\n111101", "0 or 1 for each of the 7 columns"),
+        ("GATTACA\nGATCTCA", "There are 2 lines, and must be 3"),
+    ):
+        replace_text(driver, text)
+        assert why in text_of(driver, "message")
+    replace_text(driver, "GATTACA\nGATCTCA\n1111011")
+    assert "accepted" in text_of(driver, "message")  # that is what is believed
+    press(driver, "\ue00c", "u")
+    assert text_of(driver, "count") == "0 of 1 decided"
+    replace_after_edit = "GATTACA\nGATCTCA\n0000000"
+    press(driver, "e")
+    replace_text(driver, replace_after_edit)
+    changes = json.loads(downloaded(driver, browser).read_text())["decisions"][0]["changes"]
+    assert [change["to"] for change in changes] == replace_after_edit.split("\n")
+    result = CliRunner().invoke(
+        app, ["repair", str(file), str(browser[1] / "corpus.txt.decisions.json"), "-o", str(tmp_path / "out")]
+    )
+    assert result.exit_code == 0, result.output  # two columns without names: the third is no matter of the task
+    assert (tmp_path / "out").read_text().startswith("GATTACA\tGATCTCA\t0000000\n")
+
+
+@pytest.mark.slow
+def test_pictures_are_drawn_and_edited(driver, tmp_path):
+    from partwise.cli.review_page import made_page
+    from partwise.files.text_edits import EditableText
+    from partwise.tasks.common.review import DoubtedWord, Passage, Review, ReviewItem
+
+    file, page = tmp_path / "corpus.txt", tmp_path / "page.html"
+    file.write_text("[[0, 1], [1, 1]]")
+    passage = Passage(["0,0", "0,1", "1,0", "1,1"], ["0", "1", "1", "1"], [2, 5, 10, 13], [1] * 4, width=2)
+    review = Review([passage], [ReviewItem(0, 0.9, [DoubtedWord(0, "1", 0.9)])], ["0", "1"], True, r"\d", "A digit.", {})
+    source = EditableText.read(str(file))
+    page.write_bytes(made_page(review.packed("graph", source, "1 of 1"), source))
+    opened(driver, page)
+    rows = driver.find_elements("css selector", ".pixels")
+    assert [len(row.find_elements("css selector", ".pixel")) for row in rows] == [2, 2]
+    assert len(driver.find_elements("css selector", ".pixel.doubted")) == 1
+    driver.find_elements("css selector", ".pixels .pixel")[3].click()
+    replace_text(driver, "0")
+    assert len(driver.find_elements("css selector", ".pixel.changed")) == 1 and text_of(driver, "count") == "1 of 1 decided"

@@ -56,6 +56,11 @@ class EditableText:
         """The same from its bytes."""
         if original.startswith(GZIP):
             raise ValueError(f"{name} is compressed, and cannot be corrected byte by byte: unpack it first (gunzip).")
+        if original.startswith(b"PK\x03\x04"):
+            raise ValueError(
+                f"{name} is an archive of arrays (.npz), which cannot be corrected byte by byte: write its pictures as JSON "
+                "lines first (partwise.datasets.read_graphs, write_graphs)."
+            )
         if original.startswith(b"PAR1"):
             raise ValueError(f"{name} is a parquet file, which cannot be corrected byte by byte: write it as CSV first.")
         text = to_text(original, encoding, name).encode()
@@ -80,6 +85,10 @@ class EditableText:
     def line(self, begin: int) -> int:
         """The number of the line of a place, from 1."""
         return int(np.searchsorted(self.newlines, begin)) + 1
+
+    def line_begin(self, line: int) -> int:
+        """Where a line begins, lines being numbered from 1."""
+        return int(self.newlines[line - 2]) + 1 if line > 1 else 0
 
     def holds(self, edit: TextEdit) -> bool:
         """Whether the text has there what the edit says that it has."""

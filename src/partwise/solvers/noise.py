@@ -82,7 +82,7 @@ class Judgement(NamedTuple):
     evidence: Evidence  #: `given` is the probability of what is given by x alone; believed is what is most probably the truth
     examples: np.ndarray  #: (N,) log-odds that there is a mistake in the example; -inf where nothing is given
     parts: np.ndarray  #: (positions,) log-odds that the position is wrong
-    noise: Noise
+    noise: Any  #: `Noise`, or `partwise.solvers.error_rates.ErrorRates`
 
 
 # ---------------------------------------------------------------------------------------------------------------------

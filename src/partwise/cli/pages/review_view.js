@@ -200,8 +200,28 @@ function direction(words) {
   return first && FROM_THE_RIGHT.test(first) ? "rtl" : "ltr";
 }
 
+const COLOURS = 8; // that labels of pictures have, in turn
+
+/** A picture: its pixels row by row, each in the colour of its label; what is in doubt has a frame. */
+function pictureView(item, passage, labels, doubted) {
+  const editable = new Set(state.editable(item));
+  const rows = [];
+  for (let k = 0; k < passage.words.length; k++) {
+    if (k % passage.width === 0) rows.push(make("div", { class: "pixels" }));
+    const [doubt, changed] = [doubted.get(k), labels[k] !== data.labels[passage.given[k]]];
+    const colour = data.labels.indexOf(labels[k]) % COLOURS;
+    const classes = ["pixel", `colour${colour}`, doubt ? "doubted" : "", changed ? "changed" : "", editing === k ? "editing" : ""];
+    const about = `${passage.words[k]}: ${shownLabel(labels[k])}${doubt ? `, believed ${shownLabel(data.labels[doubt.believed])}` : ""}`;
+    const attributes = { class: classes.join(" "), title: about, "aria-label": about };
+    rows.at(-1).append(editable.has(k) ? make("button", { type: "button", "data-word": k, tabindex: doubt ? 0 : -1, ...attributes, onclick: () => editWord(k) }) : make("span", attributes));
+  }
+  const legend = data.labels.slice(0, data.menu).map((label, k) => make("span", { class: "side" }, make("span", { class: `pixel colour${k % COLOURS}` }), make("bdi", {}, shownLabel(label))));
+  return make("div", { class: "passage picture", dir: "ltr" }, ...rows, make("div", { class: "sides" }, ...legend));
+}
+
 /** The words with their labels; long passages have gaps that open. */
 function passageView(item, passage, labels, doubted) {
+  if (passage.width) return pictureView(item, passage, labels, doubted);
   const near = new Set();
   for (const word of [...doubted.keys(), ...(editing >= 0 ? [editing] : [])]) {
     for (let k = word - NEAR; k <= word + NEAR; k++) near.add(k);

@@ -84,6 +84,9 @@ class Align(Command):
     example = "partwise train align pairs.tsv --dev more.tsv -o aligner.model"
     options = Options
     forms = {"columns": as_table, "fasta": as_fasta, "jsonl": as_jsonl, "text": as_drawings}
+    suspects_options = common.Suspects
+    reading = ("encoding",)
+    judged_file = "JudgedPairs"
     reader = "read_alignments"
     tiny = "pairs.tsv", "GATTACA\tGAT-ACA\nGATC-CA\tG-TCTCA\nACGT\tACGT\nAC-T\tACGT\n"
 
@@ -108,6 +111,18 @@ class Align(Command):
 
         describe = f"{pairs.name}: {len(pairs):,} pairs, {letters:,} letters"
         return self.training(aligner, pairs, held_out, describe, about, metric="recall")
+
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        from partwise.tasks.alignment.files import read_alignments
+
+        return read_alignments(file, options.encoding, aligned=True)
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.alignment.files import read_alignments
+
+        pairs = read_alignments(file, options.encoding, aligned=True)
+        labels = [[own.tolist() for own in each] for each in (pairs.partners or [], pairs.core or [])]
+        return (pairs.first, pairs.second, pairs.fields), labels
 
     def count(self, data: Any) -> dict[str, int]:
         return {"pairs": len(data), "letters": int(data.lengths.sum())}

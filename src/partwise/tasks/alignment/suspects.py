@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from partwise.structures.alignment.problem import UNKNOWN
 from partwise.tasks.alignment.data import Alignment, read_pairs
-from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge, unfitted
+from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge_together, unfitted
 
 
 class AlignmentSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of alignments.
 
-    Parts are places of the first sequence: ``given`` and ``believed`` are the places of the second opposite them, from 0, None for
-    a gap. What is not known is never in doubt.
+    Parts are places of the first sequence: ``given`` and ``believed`` are the places of the second opposite them, from 0, None
+    for a gap. What is not known is never in doubt, nor are places outside reliable columns, unless ``core="ignore"``.
     """
 
     def judge(self, X, y=None, *, folds="auto", judges: list[Any] | None = None) -> Judged:
@@ -32,7 +35,11 @@ class AlignmentSuspects(FindsSuspects):
         if fitted:
             me._check_size(problem, me.weights_)
         learners: list[Any] = []
-        found = judge(me, problem, folds, judges=learners)
+        lengths = given.lengths
+        chance = np.repeat(1.0 / (lengths[:, 1] + 1.0), lengths[:, 0])  # a place of the second sequence, or a gap
+        counts = me._core(given)
+        known = (problem.gold != UNKNOWN) & (True if counts is None else np.concatenate([np.zeros(0, bool), *counts]))
+        found = judge_together(me, problem, chance, known, folds, judges=learners)
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
         believed, starts = found.evidence.believed, problem.starts

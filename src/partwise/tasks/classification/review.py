@@ -73,7 +73,7 @@ class JudgedRows:
         """A row, and where its class stands."""
         table, text = self.table, self.table.texts[i]
         line = int(table.lines[i])
-        row = int(source.newlines[line - 2]) + 1 if line > 1 else 0
+        row = source.line_begin(line)
         separator = " " if column is None else table.separator
         if cells_of(text, separator)[column or 0].strip() != self.cells[i]:
             raise Refusal(f"{table.place(i)}: the class {self.cells[i]!r} cannot be found in the text, to be corrected.")

@@ -51,6 +51,7 @@ class Command:
     inspect_options: ClassVar[type[Inspect]] = Inspect
     suspects_options: ClassVar[type[Suspects] | None] = None  #: None: it cannot
     reading: ClassVar[tuple[str, ...]] = ()  #: those of `options` that say how to read a file whose labels can be corrected
+    judged_file: ClassVar[str]  #: the `JudgedFile` in the task's module ``review``
     reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
@@ -154,9 +155,18 @@ class Command:
         found, text = self.look(model, options.top, options.picture)
         return Told(found if options.picture is None else {**found, "picture": str(options.picture)}, text)
 
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        """The data in a file whose labels are to be judged."""
+        return self.read_for(model, file, options)
+
     def suspects(self, model: Any, file: str, options: Any, seconds: Seconds) -> Any:
         """Labels of a file that are probably wrong, worst first."""
-        raise NotImplementedError
+        from partwise.tasks.common.judged_file import list_suspects
+
+        data = self.read_to_judge(model, file, options)
+        truth = None if options.truth is None else self.read_to_judge(model, options.truth, options)
+        seconds("read")
+        return list_suspects(getattr(self.module("review"), self.judged_file), model, data, truth, options)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
         """What ``repair`` may not change in a file, and what it may: each comparable by ``==``."""

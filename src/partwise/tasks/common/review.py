@@ -30,6 +30,7 @@ class Passage:
     lines: list[int]  #: likewise, from 1
     raw: list[str] | None = None  #: the cells as they are written, where that is not `given`: quoted, say
     fields: list[tuple[str, str]] = field(default_factory=list)  #: names and values that are shown besides
+    width: int = 0  #: of a picture: so many words make a row
     above: list[str] = field(default_factory=list)  #: lines above cells that are edited as text: the bases of a structure
 
     def packed(self, number: Mapping[str, int]) -> dict[str, Any]:
@@ -47,6 +48,8 @@ class Passage:
             made["raw"] = self.raw
         if self.fields:
             made["fields"] = [list(pair) for pair in self.fields]
+        if self.width:
+            made["width"] = self.width
         if self.above:
             made["above"] = self.above
         return made

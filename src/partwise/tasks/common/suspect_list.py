@@ -90,7 +90,7 @@ def about_judgement(model: Any, folds: int | str | None, found: Judgement, parts
     """How it was judged, and the noise that was found: for `Listing.about`."""
     log_odds = found.parts if parts else found.examples
     return {
-        "loss": str(getattr(model.loss, "name", model.loss)),
+        "loss": model._loss().name,
         "folds": folds_of(model, folds, len(found.examples)) or 0,
         "expected": float(probability(log_odds).sum()),
         "noise": {name: getattr(found.noise, name) for name in ("sharpness", "trust", "random")},

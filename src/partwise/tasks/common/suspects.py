@@ -24,6 +24,8 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.passes import evidence, gather, no_evidence
+from partwise.solvers.error_rates import fit_rates
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
 FOLDS = 5
@@ -86,6 +88,41 @@ def judge(
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
+    learners, found = learn(model, problem, folds, weight)
+    noise = fit_noise(found, model._seed(), model.n_jobs)
+    for learner in learners:  # its probabilities are those that it has judged by
+        learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
+    if judges is not None:
+        judges += learners
+    return judged(problem, found, noise, model.n_jobs)
+
+
+def judge_together(
+    model: Any,
+    problem: Any,
+    chance: np.ndarray,
+    known: np.ndarray | None = None,
+    folds: Any = "auto",
+    judges: list[Any] | None = None,
+) -> Judgement:
+    """The same for outputs whose mistakes come together (see `partwise.solvers.error_rates`).
+
+    `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there, everywhere by default.
+    """
+    learners, found = learn(model, problem, folds)
+    if judges is not None:
+        judges += learners
+    whole = no_evidence(problem)
+    for one in found:
+        gather(whole, one.which, evidence(one.problem, one.w, one.beta, model.n_jobs))
+    given = np.ones(len(whole.given), np.bool_) if known is None else known
+    whole.disputed[~given] = False
+    rates, examples, parts = fit_rates(whole, chance, given)
+    return Judgement(whole, examples, parts, rates)
+
+
+def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None) -> tuple[list[Any], list[Judge]]:
+    """Those who judge, the first of them being the one that judges part 0 (`dealt`), and what they judge."""
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
     learners, held = [], []
@@ -107,12 +144,7 @@ def judge(
         if learner.temperature_ is None and n:
             learner._calibrate(mine)
         found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
-    noise = fit_noise(found, seed, model.n_jobs)
-    for learner in learners:  # its probabilities are those that it has judged by
-        learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
-    if judges is not None:
-        judges += learners
-    return judged(problem, found, noise, model.n_jobs)
+    return learners, found
 
 
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:

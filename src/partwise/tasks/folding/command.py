@@ -87,6 +87,9 @@ class Fold(Command):
     example = "partwise train fold train.fasta --dev dev.fasta -o folder.model"
     options = Options
     forms = {"fasta": as_fasta, "jsonl": as_jsonl, "svg": as_pictures, "png": as_png}
+    suspects_options = common.Suspects
+    reading = ("encoding",)
+    judged_file = "JudgedRna"
     reader = "read_rna"
     tiny = "rna.fasta", ">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n"
 
@@ -112,6 +115,15 @@ class Fold(Command):
 
         describe = f"{data.name}: {len(data):,} sequences, {int(data.lengths.sum()):,} bases, longest {int(data.lengths.max()):,}"
         return self.training(folder, data, held_out, describe, about, metric="f1")
+
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        data = self.read_for(model, file, options)
+        require_structures(data, "to judge")
+        return data
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        data = self.read(file, options)  # type: ignore[arg-type]
+        return (data.names, data.sequences, data.families, data.folds), data.structures
 
     def count(self, data: Any) -> dict[str, int]:
         return {"sequences": len(data), "bases": int(data.lengths.sum())}

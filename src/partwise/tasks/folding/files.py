@@ -50,6 +50,10 @@ class RnaSet:
         Where each sequence begins, from 1.
     name : str
         Where it came from.
+    structures : list of str, or None where there is none
+        As they are written, pseudoknots too.
+    below : list of int
+        Where each structure begins.
     """
 
     names: list[str]
@@ -61,6 +65,8 @@ class RnaSet:
     folds: list[str]
     lines: list[int]
     name: str
+    structures: list[str | None]
+    below: list[int]
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -88,7 +94,7 @@ class RnaSet:
         which = [int(i) for i in which]
         lists: dict[str, Any] = {
             key: [getattr(self, key)[i] for i in which]
-            for key in ("names", "sequences", "bases", "partners", "families", "folds", "lines")
+            for key in ("names", "sequences", "bases", "partners", "families", "folds", "lines", "structures", "below")
         }
         return replace(self, pseudoknots=self.pseudoknots[which], **lists)
 
@@ -157,7 +163,7 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
                 )
         partners.append(found)
         crossing.append(left_out)
-    texts = {key: [row[key] for row in rows] for key in ("id", "sequence", "family", "fold", "line")}
+    texts = {key: [row[key] for row in rows] for key in ("id", "sequence", "family", "fold", "line", "structure", "below")}
     return RnaSet(
         texts["id"],
         texts["sequence"],
@@ -168,6 +174,8 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
         texts["fold"],
         texts["line"],
         name,
+        texts["structure"],
+        texts["below"],
     )
 
 

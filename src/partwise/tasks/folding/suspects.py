@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge, unfitted
-from partwise.tasks.folding.data import read_sequences
-from partwise.tasks.folding.files import write_dot_bracket
+import numpy as np
+
+from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge_together, unfitted
+from partwise.tasks.folding.data import Sequences, read_sequences
+from partwise.tasks.folding.files import CLOSING, OPENING, RnaSet, write_dot_bracket
 
 
 class FoldingSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of RNA.
 
-    Parts are bases: ``given`` and ``believed`` are their partners, from 0, None where there is none. Pairs that no model may find,
-    pseudoknots among them, are left out, as in training.
+    Parts are bases: ``given`` and ``believed`` are their partners, from 0, None where there is none. Pairs that no model may
+    find, pseudoknots among them, are left out, as in training, and never in doubt.
     """
 
     def judge(self, X, y=None, *, folds="auto", judges: list[Any] | None = None) -> Judged:
@@ -30,7 +32,8 @@ class FoldingSuspects(FindsSuspects):
         me._check_memory(given)
         problem = me._problem(given, labelled=True)[0]
         learners: list[Any] = []
-        found = judge(me, problem, folds, judges=learners)
+        chance = np.repeat(1.0 / np.maximum(given.lengths, 1), given.lengths)  # another base, or none
+        found = judge_together(me, problem, chance, is_judged(X, y, given, problem.gold), folds, judges=learners)
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
         both, starts = (problem.gold, found.evidence.believed), problem.starts
@@ -42,3 +45,11 @@ class FoldingSuspects(FindsSuspects):
             return tuple(None if partners[t] < 0 else int(partners[t]) for partners in both)  # type: ignore[return-value]
 
         return Judged(found, example, part)
+
+
+def is_judged(X: Any, y: Any, given: Sequences, gold: np.ndarray) -> np.ndarray:
+    """Of every base, whether it is given as it is judged: not in a pair that was left out."""
+    texts = y if y is not None else X.structures if isinstance(X, RnaSet) else []
+    paired = [mark in OPENING or mark in CLOSING for text in texts if isinstance(text, str) for mark in text]
+    partners = np.concatenate([np.zeros(0, np.int64), *(given.partners or [])])
+    return (partners == gold) & ((gold >= 0) | ~np.array(paired, bool) if len(paired) == len(gold) else True)

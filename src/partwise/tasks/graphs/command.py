@@ -94,6 +94,13 @@ def like_labels(text: str, data: Any) -> Any:
     return int(text) if kinds <= set("iufb") and text.lstrip("-").isdigit() else text
 
 
+def require_labels(data: Any, why: str) -> None:
+    """Say which graph has none."""
+    if not data.has_labels:
+        missing = next(i for i, labels in enumerate(data.labels) if labels is None)
+        raise ValueError(f"{data.place(missing)}: there are no labels {why}.")
+
+
 class GraphCommand(Command):
     """Graphs and pictures."""
 
@@ -105,6 +112,9 @@ class GraphCommand(Command):
     example = "partwise train graph train.jsonl --dev dev.jsonl -o graph.model"
     options = Options
     forms = {"jsonl": as_jsonl, "labels": as_labels, "svg": as_pictures}
+    suspects_options = common.Suspects
+    reading = ("encoding",)
+    judged_file = "JudgedGraphs"
     reader = "read_graphs"
     tiny = "graphs.jsonl", TINY
 
@@ -134,13 +144,22 @@ class GraphCommand(Command):
         describe = f"{data.name}: {len(data):,} {'pictures' if data.is_pictures else 'graphs'}, {data.n_nodes:,} nodes"
         return self.training(labeler, data, held_out, describe, about)
 
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        data = self.read_for(model, file, options)
+        require_labels(data, "to judge")
+        return data
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        from partwise.tasks.graphs.files import as_row
+
+        data = self.read(file, options)  # type: ignore[arg-type]
+        return [as_row(graph) for graph in data.graphs], data.labels
+
     def count(self, data: Any) -> dict[str, int]:
         return {"graphs": len(data), "nodes": data.n_nodes}
 
     def scores(self, model: Any, data: Any) -> dict[str, Any]:
-        if not data.has_labels:
-            missing = next(i for i, labels in enumerate(data.labels) if labels is None)
-            raise ValueError(f"{data.place(missing)}: there are no labels to compare with.")
+        require_labels(data, "to compare with")
         found, proven = model._judged(data)
         return {
             "accuracy": found.accuracy,

@@ -1,4 +1,4 @@
-"""Labels of graphs that are probably wrong: see `partwise.tasks.common.suspects`. A part is a node, a pixel, or one of many labels."""
+"""Labels of graphs that are probably wrong: see `partwise.tasks.common.suspects`. A part is a node or a pixel."""
 
 from __future__ import annotations
 

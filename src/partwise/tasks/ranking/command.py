@@ -75,6 +75,9 @@ class Rank(Command):
     example = "partwise train rank train.txt --dev vali.txt -o ranker.model"
     options = Options
     forms = {"tsv": as_table, "scores": as_scores, "jsonl": as_jsonl}
+    suspects_options = common.Suspects
+    reading = ("encoding",)
+    judged_file = "JudgedRelevance"
     tiny = "queries.txt", TINY
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
@@ -107,6 +110,19 @@ class Rank(Command):
         from partwise.tasks.ranking.files import read_letor
 
         return read_letor(file, normalize=False, encoding=options.encoding)  # whether to scale is the model's choice
+
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        data = self.read(file, options).widened(model.n_features_in_)
+        return data if is_raw(model) else data.normalized()
+
+    def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:
+        data = self.read(file, options)  # type: ignore[arg-type]
+        features = (
+            data.X.tolist()
+            if hasattr(data.X, "tolist")
+            else [part.tolist() for part in (data.X.indptr, data.X.indices, data.X.data)]
+        )
+        return (data.qid.tolist(), data.notes, features), data.relevance.tolist()
 
     def count(self, data: Any) -> dict[str, int]:
         return {"queries": len(data.queries), "documents": len(data)}
