@@ -133,7 +133,7 @@ def test_brackets_trees_and_a_page(tmp_path):
         "--folds",
         "0",
         "--precision",
-        "0.01",
+        "1e-9",
         "--truth",
         tmp_path / "good",
     )
