@@ -31,6 +31,7 @@ from partwise.losses.records import Family
 from partwise.objective import losses_at
 from partwise.passes import Evidence
 from partwise.solvers import solve
+from partwise.solvers.error_rates import NEVER
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 from partwise.structures.multiclass.problem import multiclass_problem
 from partwise.tasks.common.suspects import FindsSuspects, Judged, Suspect, SuspectPart, dealt, fitted_like, folds_of, unfitted
@@ -152,15 +153,15 @@ def judge_grades(
     each = judged(whole, found, noise, n_jobs)
     free = each.evidence.given
     right = 1.0 / (1.0 + (len(grades) - 1) * np.exp(-noise.trust))
-    wrong = right * np.exp(-noise.trust)
-    sound = np.log(free * right + (1.0 - free) * wrong)
+    log_kept = -np.logaddexp(0.0, each.examples)  # that a grade is right, by x and by what is given
+    with np.errstate(divide="ignore"):
+        sound = np.log(np.maximum(free, NEVER) * right) - log_kept  # log p(g | d), through the noise
     ratio = np.bincount(query, shuffled - sound, len(lengths))  # log-likelihood of shuffled grades over that of sound ones
     r = share_of(ratio)
     odds = np.log(r) - np.log1p(-r) + ratio
     random = (0.5 * (1.0 + np.tanh(0.5 * odds)))[query]
-    kept = free * right / np.exp(sound)
     with np.errstate(divide="ignore"):
-        p = random * (1.0 - free) + (1.0 - random) * (1.0 - kept)
+        p = random * (1.0 - free) + (1.0 - random) * -np.expm1(log_kept)
         parts = np.log(p) - np.log1p(-p)
     evidence = Evidence(starts, free, each.evidence.believed, each.evidence.disputed)
     odds = np.where(lengths > 0, odds, -np.inf)
