@@ -6,9 +6,9 @@
 - pictures that are drawn here (`make_pictures`): 5 % of the pixels get another label.
 
 All are judged in five folds with default losses, but for rankings by pairs with ``crf``; average precision says how well the
-ranking by the probability of being wrong puts the planted ones first. Beside it that of the same models' probability of what is given,
-by the features alone; of examples, the mean of its logarithm over their parts. Corpora have mistakes of their own, which count as
-wrong here.
+ranking by the probability of being wrong puts the planted ones first. Beside it that of the same models' probability of what is
+given, by the features alone; of examples, the mean of its logarithm over their parts. Corpora have mistakes of their own, which
+count as wrong here.
 
 ``python -m benchmarks part_suspects``; --short: RNA and alignments only.
 """
