@@ -31,6 +31,7 @@ NAMES = (
     "brown",
     "suspects",
     "tree_suspects",
+    "part_suspects",
 )
 QUICK = ("startup", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

@@ -5,6 +5,7 @@ from partwise.datasets.drawn_trees import make_brackets
 from partwise.datasets.loaders import load_conll2000, load_covtype, load_news20, load_ocr, load_usps
 from partwise.datasets.pictures import make_pictures
 from partwise.datasets.planted import Planted, plant_errors
+from partwise.datasets.planted_parts import plant_shifts, plant_shuffles, plant_structures
 from partwise.datasets.planted_trees import plant_head_errors
 from partwise.datasets.sentences import make_sentences, write_sentences
 from partwise.datasets.synthetic import digit_grammar, make_digit_words, make_tagged_sequences
@@ -42,6 +43,9 @@ __all__ = [
     "make_tagged_sequences",
     "plant_errors",
     "plant_head_errors",
+    "plant_shifts",
+    "plant_shuffles",
+    "plant_structures",
     "read_alignments",
     "read_brackets",
     "read_dot_bracket",

@@ -1,8 +1,8 @@
 """Wrong structures, alignments and relevance planted on purpose; labels of tokens, nodes and classes are planted by `planted`.
 
-- `swap_structures`: RNA gets the structure of another of about its length, as when two records are mixed up;
-- `shift_alignments`: a stretch of places stands opposite its neighbours, as when a gap is put in the wrong place;
-- `shuffle_groups`: the relevance of all documents of a query is permuted, as when it was judged for another one.
+- `plant_structures`: RNA gets the structure of another of about its length, as when two records are mixed up;
+- `plant_shifts`: a stretch of places stands opposite its neighbours, as when a gap is put in the wrong place;
+- `plant_shuffles`: the relevance of all documents of a query is permuted, as when it was judged for another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FARTHEST = 3  # places that they are shifted by
 NEAREST = 20  # RNA of about one length
 
 
-def swap_structures(structures: Sequence[str], fraction: float, seed: int = 0) -> Planted:
+def plant_structures(structures: Sequence[str], fraction: float, seed: int = 0) -> Planted:
     """Give a fraction of all RNA the structure of another one, of those of the nearest lengths one that differs most.
 
     It is cut at the end, or dots are added; brackets that lose their partner become dots.
@@ -39,7 +39,7 @@ def swap_structures(structures: Sequence[str], fraction: float, seed: int = 0) -
 
     Examples
     --------
-    >>> swap_structures(["((...))", ".......", "(....)"], 0.4, seed=1).y
+    >>> plant_structures(["((...))", ".......", "(....)"], 0.4, seed=1).y
     ['((...))', '((...))', '(....)']
     """
     partners = [read_dot_bracket(text)[0] for text in structures]
@@ -62,7 +62,7 @@ def fitted(partners: np.ndarray, n: int) -> np.ndarray:
     return np.where(found < n, found, -1)
 
 
-def shift_alignments(partners: Sequence[Any], lengths: Any, fraction: float, seed: int = 0) -> Planted:
+def plant_shifts(partners: Sequence[Any], lengths: Any, fraction: float, seed: int = 0) -> Planted:
     """Shift a stretch of places of a fraction of all alignments: they stand opposite places next to the right ones.
 
     Parameters
@@ -81,7 +81,7 @@ def shift_alignments(partners: Sequence[Any], lengths: Any, fraction: float, see
 
     Examples
     --------
-    >>> shift_alignments([[0, 1, 2, 3, 4, 5]], [8], 1.0).y[0].tolist()
+    >>> plant_shifts([[0, 1, 2, 3, 4, 5]], [8], 1.0).y[0].tolist()
     [2, 3, 4, 5, 6, 7]
     """
     old = [np.asarray(one, np.int32) for one in partners]
@@ -102,7 +102,7 @@ def shift_alignments(partners: Sequence[Any], lengths: Any, fraction: float, see
     return Planted(new, np.array([bad.any() for bad in wrong], bool), np.concatenate([np.zeros(0, bool), *wrong]))
 
 
-def shuffle_groups(y: Any, groups: Any, fraction: float, seed: int = 0) -> Planted:
+def plant_shuffles(y: Any, groups: Any, fraction: float, seed: int = 0) -> Planted:
     """Permute all labels of a fraction of the groups: relevance of the documents of queries.
 
     Returns
@@ -112,7 +112,7 @@ def shuffle_groups(y: Any, groups: Any, fraction: float, seed: int = 0) -> Plant
 
     Examples
     --------
-    >>> sorted(shuffle_groups([3, 2, 1, 1, 0], ["a", "a", "a", "b", "b"], 1.0).y[:3].tolist())
+    >>> sorted(plant_shuffles([3, 2, 1, 1, 0], ["a", "a", "a", "b", "b"], 1.0).y[:3].tolist())
     [1, 2, 3]
     """
     labels, names = np.asarray(y), np.asarray(groups)

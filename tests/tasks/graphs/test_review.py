@@ -65,7 +65,7 @@ def test_what_is_no_label_is_refused():
     before, options = PICTURE.encode(), COMMAND.options()
     with pytest.raises(Refusal, match="more than labels"):
         COMMAND.check_repaired(before, before.replace(b"[3, 4]", b"[3, 5]"), options)
-    with pytest.raises(ValueError, match="labels"):
+    with pytest.raises(Refusal, match="labels"):
         COMMAND.check_repaired(before, before.replace(b"[1, 0]]", b"[1]]"), options)
 
 

@@ -51,7 +51,7 @@ def test_documents_are_listed_and_corrected_in_place(tmp_path):
 
 def test_a_correction_that_is_no_relevance_is_refused():
     before, options = TEXT.encode(), COMMAND.options()
-    with pytest.raises(ValueError, match="relevance"):
+    with pytest.raises(Refusal, match="relevance"):
         COMMAND.check_repaired(before, before.replace(b"1.0", b"-1"), options)
     with pytest.raises(Refusal, match="more than labels"):
         COMMAND.check_repaired(before, before.replace(b"1:3", b"1:4"), options)

@@ -103,7 +103,7 @@ def table_rows(source: EditableText, lines: list[str], data: Any, i: int) -> lis
 
 def fasta_rows(source: EditableText, lines: list[str], data: Any, i: int) -> list[Row]:
     """The two rows of FASTA that begin at the title of a pair."""
-    found, number = [], data.lines[i]
+    found, number = list[Row](), data.lines[i]
     while len(found) < 2:
         while not lines[number - 1].startswith(">"):
             number += 1

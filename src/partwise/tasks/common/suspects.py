@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
-from partwise.passes import evidence, gather, no_evidence
+from partwise.passes import Evidence, evidence, gather, no_evidence
 from partwise.solvers.error_rates import fit_rates
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
@@ -121,15 +121,21 @@ def judge_together(
     `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there, everywhere by default.
     """
     learners, found = learn(model, problem, folds)
+    given = np.ones(len(chance), np.bool_) if known is None else known
+
+    def look(sharpness: float) -> Evidence:
+        whole = no_evidence(problem)
+        for one in found:
+            gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, model.n_jobs))
+        whole.disputed[~given] = False
+        return whole
+
+    best = fit_rates(look, chance, given)
+    for learner in learners:  # its probabilities are those that it has judged by
+        learner.temperature_ = (learner.temperature_ or 1.0) / best.rates.sharpness
     if judges is not None:
         judges += learners
-    whole = no_evidence(problem)
-    for one in found:
-        gather(whole, one.which, evidence(one.problem, one.w, one.beta, model.n_jobs))
-    given = np.ones(len(whole.given), np.bool_) if known is None else known
-    whole.disputed[~given] = False
-    rates, examples, parts = fit_rates(whole, chance, given)
-    return Judgement(whole, examples, parts, rates)
+    return Judgement(best.evidence, best.examples, best.parts, best.rates)
 
 
 def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None) -> tuple[list[Any], list[Judge]]:

@@ -15,7 +15,7 @@ class FoldingSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of RNA.
 
     Parts are bases: ``given`` and ``believed`` are their partners, from 0, None where there is none. Pairs that no model may
-    find, pseudoknots among them, are left out, as in training, and never in doubt.
+    find are left out, as in training; bases of pseudoknots are never in doubt.
     """
 
     def judge(self, X, y=None, *, folds="auto", judges: list[Any] | None = None) -> Judged:
@@ -48,8 +48,8 @@ class FoldingSuspects(FindsSuspects):
 
 
 def is_judged(X: Any, y: Any, given: Sequences, gold: np.ndarray) -> np.ndarray:
-    """Of every base, whether it is given as it is judged: not in a pair that was left out."""
+    """Of every base, whether it is given at all: not in a pair of a pseudoknot."""
     texts = y if y is not None else X.structures if isinstance(X, RnaSet) else []
     paired = [mark in OPENING or mark in CLOSING for text in texts if isinstance(text, str) for mark in text]
     partners = np.concatenate([np.zeros(0, np.int64), *(given.partners or [])])
-    return (partners == gold) & ((gold >= 0) | ~np.array(paired, bool) if len(paired) == len(gold) else True)
+    return (partners >= 0) | ~np.array(paired, bool) if len(paired) == len(gold) else np.ones(len(gold), bool)

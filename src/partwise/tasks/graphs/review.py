@@ -35,10 +35,6 @@ class JudgedGraphs(JudgedFile):
         row, column = divmod(t, self.data.graphs[i].shape[1])
         return f"{row},{column}"
 
-    def labels(self, i: int) -> list[Any]:
-        """Those of the nodes of graph i, row by row."""
-        return [self.judged.part(t)[0] for t in range(int(self.starts[i]), int(self.starts[i + 1]))]  # type: ignore[misc]
-
     def same(self, truth: Any) -> np.ndarray:
         def flat(labels: Any) -> list[Any]:
             nested = labels.tolist() if hasattr(labels, "tolist") else labels
@@ -53,8 +49,9 @@ class JudgedGraphs(JudgedFile):
 
     def review(self, source: EditableText, doubted: Sequence[Doubted], whole: bool) -> Review:
         number: dict[int, int] = {}
-        passages, items, lines = [], [], source.text.decode().split("\n")
-        menu: dict[str, None] = {}
+        passages: list[Passage] = []
+        items: list[ReviewItem] = []
+        lines, menu = source.text.decode().split("\n"), dict[str, None]()
         for one in doubted:
             i, first = one.example, int(self.starts[one.example])
             if i not in number:

@@ -50,7 +50,8 @@ class JudgedRelevance(JudgedFile):
 
     def review(self, source: EditableText, doubted: Sequence[Doubted], whole: bool) -> Review:
         lines, number = source.text.decode().split("\n"), dict[int, int]()
-        passages, items = [], []
+        passages: list[Passage] = []
+        items: list[ReviewItem] = []
         spelled: dict[float, str] = {}
         for k, relevance in enumerate(self.data.relevance.tolist()):
             spelled.setdefault(relevance, self.cell(k, lines)[1])

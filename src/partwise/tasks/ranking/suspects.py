@@ -6,16 +6,16 @@ Scores of a ranker mean something within a query only, and say which document co
     p(g | d)  ~  exp(a_g (s_d - mean_q s) + sum_h b_gh log pi_qh + c_g),
 
 where pi_qh is the share of grade h among the other documents of the query: some have much to offer, some nothing. It has a few
-weights only, which are those of highest likelihood on the documents that a ranker judges. Noise is that of
-`partwise.solvers.noise`: with some probability, a document has any other grade.
+weights only, which are those of highest likelihood on the documents that a ranker judges. With probability e, of highest
+likelihood too, a document is given any other grade than its own.
 
 A whole query may be wrong, too: judged for another question, or out of step by a line. Its grades are then as good as *shuffled*,
 drawn by the shares pi alone. With r the share of such queries, of highest likelihood,
 
     P(q shuffled) = r prod_d p(g_d | pi) / ( r prod_d p(g_d | pi) + (1 - r) prod_d p(g_d | d) ).
 
-That is the probability that a query is listed with: in any long list of documents, one will be wrong. A document of a shuffled
-query is wrong with 1 - p(g | d), one of another query as noise says.
+That is the probability that a query is listed with: in any long list of documents, one will be wrong. Documents are judged by
+themselves: a ranker that knows little of a query would drag all of its documents to the top.
 
 Cost: a training for each fold, then O(documents grades^2).
 """
@@ -23,7 +23,7 @@ Cost: a training for each fold, then O(documents grades^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,8 @@ from partwise.losses.records import Family
 from partwise.objective import losses_at
 from partwise.passes import Evidence
 from partwise.solvers import solve
-from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
+from partwise.solvers.error_rates import LEAST, NEVER, SHARPEST
+from partwise.solvers.noise import Judgement
 from partwise.structures.multiclass.problem import multiclass_problem
 from partwise.tasks.common.suspects import FindsSuspects, Judged, Suspect, SuspectPart, dealt, fitted_like, folds_of, unfitted
 from partwise.tasks.ranking.data import Documents, read_documents
@@ -78,7 +79,7 @@ class RankingSuspects(FindsSuspects):
         learners, part = rankers(me, docs, folds)
         if judges is not None:
             judges += [fitted_like(me, one, n_features_in_=docs.X.shape[1]) for one in learners]
-        found, grades = judge_grades(docs, learners, part, me._seed(), me.n_jobs)
+        found, grades = judge_grades(docs, learners, part, me.n_jobs)
         assert docs.relevance is not None
         starts, relevance, believed = found.evidence.starts, docs.relevance.tolist(), grades[found.evidence.believed].tolist()
 
@@ -123,9 +124,7 @@ def rankers(model: Any, docs: Documents, folds: Any) -> tuple[list[Any], np.ndar
     return learners, part
 
 
-def judge_grades(
-    docs: Documents, learners: list[Any], part: np.ndarray, seed: int, n_jobs: int | None
-) -> tuple[Judgement, np.ndarray]:
+def judge_grades(docs: Documents, learners: list[Any], part: np.ndarray, n_jobs: int | None) -> tuple[Judgement, np.ndarray]:
     """What the scores of rankers say of all grades; and what the grades are. Documents come query after query."""
     lengths = np.array([len(own) for own in docs.queries], np.int64)
     query, starts = np.repeat(np.arange(len(lengths)), lengths), np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -136,35 +135,67 @@ def judge_grades(
         )
     shares = log_shares(codes, query, len(grades))
     features = np.column_stack([np.zeros(len(codes)), shares, np.ones(len(codes))])
-    shuffled, found = np.zeros(len(codes)), []
+    shuffled, of_grades = np.zeros(len(codes)), np.zeros((len(codes), len(grades)))
     for k, learner in enumerate(learners):
         mine = np.flatnonzero(part[query] == k)
+        if not len(mine):
+            continue
         scores = np.asarray(docs.X[mine] @ learner.weights_).reshape(-1)
         means = np.bincount(query[mine], scores, len(lengths)) / np.maximum(lengths, 1)
         features[mine, 0] = scores - means[query[mine]]
-        if not len(mine):
-            continue
         plain, full = (multiclass_problem(features[mine, first:], codes[mine], len(grades)) for first in (1, 0))
         shuffled[mine] = -losses_at(plain, CRF, fitted_weights(plain, n_jobs), n_jobs)
-        found.append(Judge(full, mine, fitted_weights(full, n_jobs), 1.0))
-    whole = multiclass_problem(features, codes, len(grades))
-    noise = fit_noise(found, seed, n_jobs)
-    each = judged(whole, found, noise, n_jobs)
-    free = each.evidence.given
-    right = 1.0 / (1.0 + (len(grades) - 1) * np.exp(-noise.trust))
-    wrong = right * np.exp(-noise.trust)
-    sound = np.log(free * right + (1.0 - free) * wrong)
-    ratio = np.bincount(query, shuffled - sound, len(lengths))  # log-likelihood of shuffled grades over that of sound ones
+        of_grades[mine] = features[mine] @ fitted_weights(full, n_jobs).reshape(-1, len(grades))
+    e, free, kept, sound = fit_channel(of_grades, codes)
+    # log-likelihood of shuffled grades over that of sound ones
+    ratio = np.bincount(query, shuffled - np.log(sound), len(lengths))
     r = share_of(ratio)
-    odds = np.log(r) - np.log1p(-r) + ratio
-    random = (0.5 * (1.0 + np.tanh(0.5 * odds)))[query]
-    kept = free * right / np.exp(sound)
+    odds = np.where(lengths > 0, np.log(r) - np.log1p(-r) + ratio, -np.inf)
     with np.errstate(divide="ignore"):
-        p = random * (1.0 - free) + (1.0 - random) * (1.0 - kept)
-        parts = np.log(p) - np.log1p(-p)
-    evidence = Evidence(starts, free, each.evidence.believed, each.evidence.disputed)
-    odds = np.where(lengths > 0, odds, -np.inf)
-    return Judgement(evidence, odds, parts, noise._replace(random=float(r))), grades
+        parts = np.log1p(-np.minimum(kept, 1.0)) - np.log(kept)
+    believed = of_grades.argmax(axis=1).astype(np.int32)
+    evidence = Evidence(starts, free, believed, believed != codes)
+    return Judgement(evidence, odds, parts, GradeNoise(e, float(r))), grades
+
+
+class GradeNoise(NamedTuple):
+    """How relevance goes wrong."""
+
+    wrong: float  #: e: share of the documents that have another grade than their own
+    shuffled: float  #: r: share of the queries
+
+
+def fit_channel(scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+    """e, and of each document the probability of what is given: by x alone, of being right, and through the noise.
+
+    A model fitted to noisy grades is less sure than it should be: its scores are multiplied by the number from 1 on that makes
+    what is given most likely, together with e.
+    """
+    import scipy.optimize
+
+    def at(log_sharpness: float) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
+        sharper = np.exp(log_sharpness) * scores
+        odds = np.exp(sharper - sharper.max(axis=1, keepdims=True))
+        free = odds[np.arange(len(codes)), codes] / odds.sum(axis=1)
+        e, kept, sound = share_wrong(free, scores.shape[1])
+        return e, free, kept, sound
+
+    found = scipy.optimize.minimize_scalar(
+        lambda x: -float(np.log(at(x)[3]).sum()), bounds=(0.0, SHARPEST), method="bounded", options={"xatol": 0.02}
+    )
+    return at(float(found.x))
+
+
+def share_wrong(free: np.ndarray, k: int) -> tuple[float, np.ndarray, np.ndarray]:
+    """e, and of each document that it is right, by x and by what is given, and the probability of what is given."""
+    e = 0.05
+    for _ in range(STEPS):
+        sound = np.maximum((1.0 - e) * free + e * (1.0 - free) / max(k - 1, 1), NEVER)
+        kept = (1.0 - e) * free / sound
+        before, e = e, float(np.clip(1.0 - kept.mean() if len(kept) else 0.0, LEAST, 0.5))
+        if abs(e - before) < 1e-7:
+            break
+    return e, kept, sound
 
 
 def log_shares(codes: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
