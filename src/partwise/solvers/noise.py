@@ -53,7 +53,7 @@ MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and 
 ROUNDS = 2  # of what is confused with what
 PSEUDO = 20.0  # wrong positions of each value that were seen before the first, confused with all others alike
 LEAST = 0.002  # of all positions are wrong
-MOST_TRUST = 5.0  # what is rarer is so by care
+FURTHER = 0.03  # of the others are wrong at least where one is: what is rarer is so by care
 # what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r), k
 BEFORE = np.array([[0.0, 2.0], [4.0, 1.0], [-7.0, 1.5], [0.0, 4.0]])
 
@@ -253,25 +253,24 @@ def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None)
         return noise_at(x, confused)
     counts = np.concatenate([one.sums[:, COUNT] for one in first])
     values = max(2.0, float(np.exp(counts.sum() / positions)))  # of a position, on average
-    most = float(np.log((values - 1.0) * (1.0 - LEAST) / LEAST))
+    most, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (LEAST, FURTHER))
     if any(kernels.is_partial(j.problem) for j in judges):
-        most = min(most, MOST_TRUST)  # no care: whether there is a mistake is no single question where much is open
-    x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+        most = trust  # no care: whether there is a mistake is no single question where much is open
+    x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
     for _ in range(ROUNDS if K > 2 else 0):
         confused = confusions(judges, counts, noise_at(x, confused), n_jobs)
-        x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+        x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
     return noise_at(x, confused)
 
 
 def fit_numbers(
-    judges: Sequence[Judge], counts: np.ndarray, start: np.ndarray, confused: np.ndarray, most: float, n_jobs: int | None
+    judges: Sequence[Judge], counts: np.ndarray, start: np.ndarray, confused: np.ndarray, most: tuple[float, float], n_jobs: Any
 ) -> np.ndarray:
-    """What `noise_at` takes, of highest posterior, by L-BFGS; tau + k is at most `most`."""
+    """What `noise_at` takes, of highest posterior, by L-BFGS; tau and tau + k are at most `most`."""
     import scipy.optimize
 
     value = log_posterior(judges, counts, confused, n_jobs)
-    trust = max(0.2, min(most, MOST_TRUST))
-    bounds = [(-4.0, 4.0), (0.1, trust), (-15.0, 4.0), (0.0, max(0.0, most - trust))]
+    bounds = [(-4.0, 4.0), (0.1, max(0.2, most[0])), (-15.0, 4.0), (0.0, most[1] - most[0])]
     options = {"maxiter": 20, "ftol": 1e-5}
     minus = lambda x: tuple(-one / len(counts) for one in value(x))  # noqa: E731
     return scipy.optimize.minimize(minus, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
