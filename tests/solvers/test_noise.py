@@ -40,7 +40,8 @@ def enumerated(problem, w, given, i):
     if len(given.confused):
         d = np.array([sum(given.confused[c, g] for c, g in zip(o, gold, strict=True)) for o in y])
     wrong = (~fits).sum(axis=1)
-    channel = np.exp(-given.trust * wrong + d) / np.exp(-given.trust * wrong).sum()
+    care = given.care * (wrong > 0)
+    channel = np.exp(-care - given.trust * wrong + d) / np.exp(-care - given.trust * wrong).sum()
     meant, at_random = (1 - given.random) * prior * channel, given.random * prior / len(y)
     total = meant.sum() + at_random.sum()
     return (meant + at_random)[fits.all(axis=1)].sum() / total, (meant + at_random) @ fits / total
@@ -53,7 +54,7 @@ def test_probabilities_are_those_of_enumeration(partial, confused):
     if partial and len(confused):
         return  # sets are confused with nothing
     problem, w = chains(partial)
-    given = Noise(0.7, 1.5, 0.2, confused)
+    given = Noise(0.7, 1.5, 0.2, 0.0 if partial else 0.8, confused)
     found = noise.judged(problem, [Judge(problem, np.arange(4), w, 1.0)], given)
     wrong, wrong_parts = (1 / (1 + np.exp(-x)) for x in (found.examples, found.parts))
     assert wrong[1] == 0 and kernels.n_values(problem) == (0 if partial else 3)
@@ -73,10 +74,10 @@ def test_the_slope_of_the_likelihood():
     judges = [Judge(problem, np.arange(4), w, 1.0)]
     counts = noise.look(judges[0], noise.noise_at(noise.BEFORE[:, 0], CONFUSED), True).sums[:, noise.COUNT]
     value = noise.log_posterior(judges, counts, CONFUSED)
-    x, step = np.array([0.2, 1.3, -0.5]), 1e-5
+    x, step = np.array([0.2, 1.3, -0.5, 0.7]), 1e-5
     _, slope = value(x)
-    for k in range(3):
-        to = np.eye(3)[k] * step
+    for k in range(4):
+        to = np.eye(4)[k] * step
         assert slope[k] == pytest.approx((value(x + to)[0] - value(x - to)[0]) / (2 * step), abs=1e-7)
 
 

@@ -22,8 +22,7 @@ HELP = """Find labels that are probably wrong, and how probably.
 
     partwise suspects model train.txt
 
-judges each fifth of the file by a model trained on the rest, with the features and parameters of yours. Without a model, a ramp
-loss is taken, which gives up labels that it cannot make sense of:
+judges each fifth of the file by a model trained on the rest, with the features and parameters of yours. Without a model:
 
     partwise suspects --train train.txt
 

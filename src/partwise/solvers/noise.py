@@ -2,29 +2,28 @@
 
 The truth y of an example is drawn by a model, p(y | x) ~ exp(beta s(y)), and comes to us as g through a noisy channel:
 
-    p(g | y) = (1 - r) exp(-tau l(g, y) + d(g, y)) / A(tau) + r / Y,        A(tau) = sum_g exp(-tau l(g, y)).
+    p(g | y) = (1 - r) exp(-k [g != y] - tau l(g, y) + d(g, y)) / A + r / Y,        A = 1 + e^-k (sum_g exp(-tau l(g, y)) - 1).
 
 With probability r, the share of *random* examples, g has nothing to do with y: it is any of the Y outputs. Otherwise mistakes are
-the rarer the more they cost, and *trust* tau says how much: for a cost that counts wrong positions out of K values each, a
-position is wrong with probability (K - 1) / (e^tau + K - 1), whatever the others are.
+the rarer the more they cost, and *trust* tau says how much: for a cost that counts wrong positions out of K values each, and
+without care, a position is wrong with probability (K - 1) / (e^tau + K - 1), whatever the others are. *Care* k makes a first
+mistake rarer than a further one: mistakes come together, and who moves the boundary of a span gets two tokens wrong.
 
 Where all positions have the same K values (`kernels.n_values`), d says what is *confused* with what: where y is right, a wrong
 position has the value g with probability Q(y, g), and d = log (K - 1) Q(y, g), summed over the wrong positions. Elsewhere d = 0.
 
 Sums over outputs say how likely all that is, the costs l(y) = l(g, y) being those of the problem's truth, and A being taken at
-the truth (by symmetry it is the same for every y where costs count positions): with Z(f) = sum_y exp f(y),
+the truth (by symmetry it is the same for every y where costs count positions): with Z(f) = sum_y exp f(y) and e(f) = exp f(g),
 
-    log p(g | x, not random) = log Z(beta s - tau l + d) - log Z(beta s) - log Z(-tau l),        log Y = log Z(0).
+    p(g | x, not random) = (e(beta s) + e^-k (Z(beta s - tau l + d) - e(beta s))) / (Z(beta s) (1 + e^-k (Z(-tau l) - 1))),
 
-So any structure with `expected` and `add_cost` has this noise model. The truth, given both x and g, is distributed as
-exp(beta s - tau l + d): its marginals weigh what the features say of a position against what is given there and at its
-neighbours. Its best output is what ramp losses believe, with b = tau / beta (Mancev 2015). What follows is
+and Y = Z(0). So any structure with `expected` and `add_cost` has this noise model. If there is a mistake, the truth, given both x
+and g, is distributed as exp(beta s - tau l + d): its marginals weigh what the features say of a position against what is given
+there and at its neighbours. Its best output is what ramp losses believe, with b = tau / beta (Mancev 2015). From the share of the
+first term follows the probability that there is no mistake, from these marginals that of a position to be wrong.
 
-    P(no mistake | x, g)   = (1 - P(random)) exp(beta s(g)) / Z(beta s - tau l + d) + P(random) p(g | x)
-    P(t is right | x, g)   = (1 - P(random)) (marginal of g_t there) + P(random) p_t(g_t | x).
-
-All numbers, beta, tau, r and Q, are those of highest likelihood of all that is given, each example being scored by weights that
-have not seen it. beta must be fitted together with the noise: a model of noisy labels is less sure than it should be, for it
+All numbers, beta, tau, k, r and Q, are those of highest likelihood of all that is given, each example being scored by weights
+that have not seen it. beta must be fitted together with the noise: a model of noisy labels is less sure than it should be, for it
 explains noise by features. What likelihood cannot tell is whether surprises are mistakes or rare truths, where the model is no
 surer than they are rare. We take it that at least `LEAST` of all positions are wrong, as in every corpus that people have made.
 
@@ -52,10 +51,11 @@ from partwise.passes import Evidence, gather, no_evidence
 
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
-PSEUDO = 5.0  # wrong positions of each value that were seen before the first, confused with all others alike
+PSEUDO = 20.0  # wrong positions of each value that were seen before the first, confused with all others alike
 LEAST = 0.002  # of all positions are wrong
-# what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r)
-BEFORE = np.array([[0.0, 2.0], [4.0, 3.0], [-7.0, 1.5]])
+FURTHER = 0.03  # of the others are wrong at least where one is: what is rarer is so by care
+# what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r), k
+BEFORE = np.array([[0.0, 2.0], [4.0, 1.0], [-7.0, 1.5], [0.0, 4.0]])
 
 
 class Noise(NamedTuple):
@@ -64,6 +64,7 @@ class Noise(NamedTuple):
     sharpness: float  #: beta, in units of the inverse temperature that each judge comes with
     trust: float  #: tau: a mistake of cost 1 is e^-tau times as likely as none
     random: float  #: r: share of the examples whose labels have nothing to do with them
+    care: float  #: k: a first mistake is e^-k times as likely as a further one
     confused: np.ndarray  #: (K, K) d: log (K - 1) Q(true, given), 0 on the diagonal; (0, 0) where there are no such values
 
 
@@ -122,7 +123,7 @@ def answered(problem, i, theta, parts, y, disputed):
 def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, starts, sums, found):
     """Sums over the outputs of first <= i < last, into the rows of `sums`.
 
-    `found` are the other arrays of `Found`. All but `nodes`, COUNT and GIVEN too, are found only with `answers`.
+    `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`.
     """
     given, kept, nodes, believed, disputed, predicted, contradicted = found
     for i in range(first, last):
@@ -138,10 +139,10 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
         if answers:
             kernels.agreement(problem, i, marginals, given[at:end])
             answered(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
-            sums[i, GIVEN] = kernels.expected_completion(problem, i, theta, 0.0, marginals)
             for k in range(n):
                 work[k] = 0.0 if theta[k] > -np.inf else -np.inf
             sums[i, COUNT] = kernels.expected(problem, i, work, marginals)
+        sums[i, GIVEN] = kernels.expected_completion(problem, i, theta, 0.0, marginals)
         for k in range(n):
             work[k] = -trust * costs[k] if theta[k] > -np.inf else -np.inf
         sums[i, CHANNEL] = kernels.expected(problem, i, work, marginals)
@@ -205,9 +206,32 @@ def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None) -
     return found
 
 
-def explanations(sums: np.ndarray, counts: np.ndarray, random: float) -> tuple[np.ndarray, np.ndarray]:
-    """log p(g, not random | x) and log p(g, random | x) of all examples."""
-    return np.log1p(-random) + sums[:, KEPT] - sums[:, FREE] - sums[:, CHANNEL], np.log(random) - counts
+class Explained(NamedTuple):
+    """How what is given is explained, of all examples."""
+
+    meant: np.ndarray  #: log p(g, not random | x)
+    at_random: np.ndarray  #: log p(g, random | x)
+    mistaken: np.ndarray  #: log p(there is a mistake | g, not random, x)
+    factor: np.ndarray  #: by which parts of what is wrong in the diminished model count
+    charged: np.ndarray  #: the same of the channel's sum
+    careless: np.ndarray  #: the share of what has mistakes in that sum
+
+    @property
+    def meaning(self) -> np.ndarray:
+        """p(not random | g, x)."""
+        return np.exp(self.meant - np.logaddexp(self.meant, self.at_random))
+
+
+def explained(sums: np.ndarray, counts: np.ndarray, noise: Noise) -> Explained:
+    """By what `noise_pass` found."""
+    with np.errstate(divide="ignore"):
+        faulty = sums[:, KEPT] + log_rest(sums[:, GIVEN] - sums[:, KEPT]) - noise.care
+        kept = np.logaddexp(sums[:, GIVEN], faulty)
+        faults = sums[:, CHANNEL] + log_rest(-sums[:, CHANNEL]) - noise.care
+        charge = np.logaddexp(0.0, faults)
+        meant = np.log1p(-noise.random) + kept - sums[:, FREE] - charge
+        factor, charged = np.exp(sums[:, KEPT] - kept - noise.care), np.exp(sums[:, CHANNEL] - charge - noise.care)
+        return Explained(meant, np.log(noise.random) - counts, faulty - kept, factor, charged, np.exp(faults - charge))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -229,22 +253,25 @@ def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None)
         return noise_at(x, confused)
     counts = np.concatenate([one.sums[:, COUNT] for one in first])
     values = max(2.0, float(np.exp(counts.sum() / positions)))  # of a position, on average
-    most = float(np.log((values - 1.0) * (1.0 - LEAST) / LEAST))
-    x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+    most, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (LEAST, FURTHER))
+    if any(kernels.is_partial(j.problem) for j in judges):
+        most = trust  # no care: whether there is a mistake is no single question where much is open
+    x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
     for _ in range(ROUNDS if K > 2 else 0):
         confused = confusions(judges, counts, noise_at(x, confused), n_jobs)
-        x = fit_numbers(judges, counts, x, confused, most, n_jobs)
+        x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
     return noise_at(x, confused)
 
 
 def fit_numbers(
-    judges: Sequence[Judge], counts: np.ndarray, start: np.ndarray, confused: np.ndarray, most: float, n_jobs: int | None
+    judges: Sequence[Judge], counts: np.ndarray, start: np.ndarray, confused: np.ndarray, most: tuple[float, float], n_jobs: Any
 ) -> np.ndarray:
-    """log beta, tau (at most `most`) and log r / (1 - r) of highest posterior, by L-BFGS."""
+    """What `noise_at` takes, of highest posterior, by L-BFGS; tau and tau + k are at most `most`."""
     import scipy.optimize
 
     value = log_posterior(judges, counts, confused, n_jobs)
-    bounds, options = [(-4.0, 4.0), (0.1, max(most, 0.2)), (-15.0, 4.0)], {"maxiter": 20, "ftol": 1e-5}
+    bounds = [(-4.0, 4.0), (0.1, max(0.2, most[0])), (-15.0, 4.0), (0.0, most[1] - most[0])]
+    options = {"maxiter": 20, "ftol": 1e-5}
     minus = lambda x: tuple(-one / len(counts) for one in value(x))  # noqa: E731
     return scipy.optimize.minimize(minus, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
 
@@ -257,14 +284,17 @@ def log_posterior(
     def value(x: np.ndarray) -> tuple[float, np.ndarray]:
         noise = noise_at(x, confused)
         sums = np.concatenate([look(j, noise, False, n_jobs).sums for j in judges])
-        meant, at_random = explanations(sums, counts, noise.random)
-        total = np.logaddexp(meant, at_random)
-        p = np.exp(meant - total)
+        how = explained(sums, counts, noise)
+        total, p = np.logaddexp(how.meant, how.at_random), how.meaning
+        mistaken = np.exp(how.mistaken)
+        right = np.exp(np.minimum(sums[:, GIVEN] - sums[:, KEPT], 0.0))  # in the diminished model
+        score = (1.0 - mistaken) * sums[:, GIVEN] + how.factor * (sums[:, KEPT_SCORE] - right * sums[:, GIVEN])
         rise = np.array(
             [
-                p @ (sums[:, KEPT_SCORE] - sums[:, FREE_SCORE]),
-                p @ (sums[:, CHANNEL_COST] - sums[:, KEPT_COST]),
+                p @ (score - sums[:, FREE_SCORE]),
+                p @ (how.charged * sums[:, CHANNEL_COST] - how.factor * sums[:, KEPT_COST]),
                 np.sum(1.0 - p) - noise.random * len(p),
+                p @ (how.careless - mistaken),
             ]
         )
         away = (x - BEFORE[:, 0]) / BEFORE[:, 1]
@@ -274,8 +304,8 @@ def log_posterior(
 
 
 def noise_at(x: np.ndarray, confused: np.ndarray) -> Noise:
-    """Of log beta, tau and log r / (1 - r)."""
-    return Noise(float(np.exp(x[0])), float(x[1]), float(1.0 / (1.0 + np.exp(-x[2]))), confused)
+    """Of log beta, tau, log r / (1 - r) and k."""
+    return Noise(float(np.exp(x[0])), float(x[1]), float(1.0 / (1.0 + np.exp(-x[2]))), float(x[3]), confused)
 
 
 def confusions(judges: Sequence[Judge], counts: np.ndarray, noise: Noise, n_jobs: int | None) -> np.ndarray:
@@ -284,8 +314,8 @@ def confusions(judges: Sequence[Judge], counts: np.ndarray, noise: Noise, n_jobs
     pairs = np.zeros((K, K))  # true, given
     for j in judges:
         found = look(j, noise, False, n_jobs)
-        meant, at_random = explanations(found.sums, counts[begin : begin + len(j.which)], noise.random)
-        p = np.repeat(np.exp(meant - np.logaddexp(meant, at_random)), np.diff(found.starts))
+        how = explained(found.sums, counts[begin : begin + len(j.which)], noise)
+        p = np.repeat(how.meaning * how.factor, np.diff(found.starts))
         np.add.at(pairs.T, truths(j.problem, found.starts), found.nodes * p[:, None])
         begin += len(j.which)
     np.fill_diagonal(pairs, 0.0)
@@ -334,20 +364,24 @@ def judged(problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | No
     for j in judges:
         found = look(j, noise, True, n_jobs)
         sums, starts = found.sums, found.starts
-        meant, at_random = explanations(sums, sums[:, COUNT], noise.random)
-        random = np.repeat(np.exp(at_random - np.logaddexp(meant, at_random)), np.diff(starts))
+        how = explained(sums, sums[:, COUNT], noise)
+        random = np.repeat(1.0 - how.meaning, np.diff(starts))
+        factor = np.repeat(how.factor, np.diff(starts))
         # what is given says nothing of the truth where it is random; where it leaves no doubt, the prediction may have some
         told = np.repeat(np.diff(np.concatenate([[0], np.cumsum(found.disputed)])[starts]) > 0, np.diff(starts)) & (random < 0.5)
         believed = np.where(told, found.believed, found.predicted).astype(np.int32)
         gather(whole, j.which, Evidence(starts, found.given, believed, np.where(told, found.disputed, found.contradicted)))
         at = np.repeat(whole.starts[j.which] - starts[:-1], lengths[j.which]) + np.arange(starts[-1])
         kept, given = np.minimum(found.kept, 1.0), np.minimum(found.given, 1.0)  # sums may round up
-        of_meant, of_random = sums[:, GIVEN] - sums[:, KEPT], sums[:, GIVEN] - sums[:, FREE]
+        by_chance = sums[:, GIVEN] - sums[:, FREE]
         with np.errstate(divide="ignore"):
-            wrong, right = (1.0 - random) * (1.0 - kept) + random * (1.0 - given), (1.0 - random) * kept + random * given
-            parts[at] = np.log(wrong) - np.log(right)
-            wrong = np.logaddexp(meant + log_rest(of_meant), at_random + log_rest(of_random))
-            examples[j.which] = wrong - np.logaddexp(meant + of_meant, at_random + of_random)
+            fault = factor * (1.0 - kept)
+            right = np.where(factor > 0.5, 1.0 - factor + factor * kept, 1.0 - fault)  # no difference of equals where it counts
+            wrong = (1.0 - random) * fault + random * (1.0 - given)
+            parts[at] = np.log(wrong) - np.log((1.0 - random) * np.maximum(right, 0.0) + random * given)
+            wrong = np.logaddexp(how.meant + how.mistaken, how.at_random + log_rest(by_chance))
+            right = np.logaddexp(how.meant + log_rest(how.mistaken), how.at_random + by_chance)
+            examples[j.which] = wrong - right
     return Judgement(whole, examples, parts, noise)
 
 

@@ -14,7 +14,7 @@ from partwise.files.text_edits import EditableText
 from partwise.solvers.noise import Judgement
 from partwise.tasks.common.error_ranking import average_precision
 from partwise.tasks.common.review import Review
-from partwise.tasks.common.suspects import folds_of, probability
+from partwise.tasks.common.suspects import folds_of, judge_like, probability
 
 MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
 
@@ -89,11 +89,12 @@ class Listing:
 def about_judgement(model: Any, folds: int | str | None, found: Judgement, parts: bool = False) -> dict[str, Any]:
     """How it was judged, and the noise that was found: for `Listing.about`."""
     log_odds = found.parts if parts else found.examples
+    folds = folds_of(model, folds, len(found.examples))
     return {
-        "loss": model._loss().name,
-        "folds": folds_of(model, folds, len(found.examples)) or 0,
+        "loss": (model if folds is None else judge_like(model))._loss().name,
+        "folds": folds or 0,
         "expected": float(probability(log_odds).sum()),
-        "noise": {name: getattr(found.noise, name) for name in ("sharpness", "trust", "random")},
+        "noise": {name: value for name, value in found.noise._asdict().items() if isinstance(value, float)},
     }
 
 

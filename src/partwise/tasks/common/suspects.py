@@ -1,8 +1,9 @@
 """Labels that are probably wrong: who judges them, how they are ranked, and what is said of them.
 
 A model has learnt its training labels, the wrong ones too. So the examples are dealt out into parts at random (*folds*), and each
-part is judged by a model of all others, which has not seen it. What these models say becomes probabilities by a model
-of the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
+part is judged by a model of all others, which has not seen it. These models are trained twice: the second time, an example weighs
+as much as it is probably right, so that errors in the others hardly disturb. What they say becomes probabilities by a model of
+the noise that explains all that is given best (`partwise.solvers.noise`): of every example, that there is a mistake in it, and
 of every position of its output (a token, a head, a class), that it is wrong. Everything is ranked by the log-odds of that, which
 do not tie where probabilities round to 1.
 
@@ -10,7 +11,7 @@ A robust model, one trained with a ramp loss, has given up what it cannot make s
 
 Everything works on packed problems of any structure that has the kernels `expected` and `agreement`.
 
-Cost: a training for each fold, and what `noise` says.
+Cost: two trainings for each fold, and twice what `noise` says.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +30,8 @@ from partwise.solvers.error_rates import fit_rates
 from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 
 FOLDS = 5
+ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
+LEAST_WEIGHT = 1e-6
 
 
 @dataclass(frozen=True)
@@ -81,76 +84,100 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
     return None if folds is None else int(folds)
 
 
+Conclude = Callable[[Any, list[Judge], int, int | None], Judgement]  #: (problem, who judges, seed, n_jobs)
+
+
+def by_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
+    """What follows from what judges say, by the noise of highest likelihood (`partwise.solvers.noise`)."""
+    return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs)
+
+
+def by_rates(chance: np.ndarray, known: np.ndarray) -> Conclude:
+    """The same for outputs whose mistakes come in long runs (see `partwise.solvers.error_rates`).
+
+    `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there.
+    """
+
+    def conclude(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
+        def look(sharpness: float) -> Evidence:
+            whole = no_evidence(problem)
+            for one in found:
+                gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, n_jobs))
+            whole.disputed[~known] = False
+            return whole
+
+        best = fit_rates(look, chance, known)
+        return Judgement(best.evidence, best.examples, best.parts, best.rates)
+
+    return conclude
+
+
 def judge(
-    model: Any, problem: Any, folds: Any = "auto", weight: np.ndarray | None = None, judges: list[Any] | None = None
+    model: Any,
+    problem: Any,
+    folds: Any = "auto",
+    weight: np.ndarray | None = None,
+    judges: list[Any] | None = None,
+    conclude: Conclude = by_noise,
 ) -> Judgement:
     """What a model makes of a labelled problem; or, in `folds`, what others with its parameters make of it.
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
-    learners, found = learn(model, problem, folds, weight)
-    noise = fit_noise(found, model._seed(), model.n_jobs)
-    for learner in learners:  # its probabilities are those that it has judged by
-        learner.temperature_ = (learner.temperature_ or 1.0) / noise.sharpness
-    if judges is not None:
-        judges += learners
-    return judged(problem, found, noise, model.n_jobs)
-
-
-def judge_together(
-    model: Any,
-    problem: Any,
-    chance: np.ndarray,
-    known: np.ndarray | None = None,
-    folds: Any = "auto",
-    judges: list[Any] | None = None,
-) -> Judgement:
-    """The same for outputs whose mistakes come together (see `partwise.solvers.error_rates`).
-
-    `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there, everywhere by default.
-    """
-    learners, found = learn(model, problem, folds)
-    given = np.ones(len(chance), np.bool_) if known is None else known
-
-    def look(sharpness: float) -> Evidence:
-        whole = no_evidence(problem)
-        for one in found:
-            gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, model.n_jobs))
-        whole.disputed[~given] = False
-        return whole
-
-    best = fit_rates(look, chance, given)
-    for learner in learners:  # its probabilities are those that it has judged by
-        learner.temperature_ = (learner.temperature_ or 1.0) / best.rates.sharpness
-    if judges is not None:
-        judges += learners
-    return Judgement(best.evidence, best.examples, best.parts, best.rates)
-
-
-def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None) -> tuple[list[Any], list[Judge]]:
-    """Those who judge, the first of them being the one that judges part 0 (`dealt`), and what they judge."""
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
-    learners, held = [], []
     if folds is None:
-        learners, held = [copy.copy(model)], [np.arange(n)]
-    elif n < folds:
+        found, one = judgement_of(problem, [(copy.copy(model), np.arange(n))], seed, model.n_jobs, conclude)
+        if judges is not None:
+            judges += one
+        return found
+    if n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
-    else:
-        loss, part = model._loss(), dealt(n, folds, seed)
+    part, learner = dealt(n, folds, seed), judge_like(model)
+    trust = np.ones(n) if weight is None else weight
+    for _ in range(ROUNDS if learner._loss().is_convex else 1):
+        learnt = []
         for fold in range(folds):
             others = np.flatnonzero(part != fold)
-            learners.append(unfitted(model))
-            weights = None if weight is None else weight[others]
-            learners[-1]._solve(kernels.take(problem, others), loss, weights, None, None, seed)
-            held.append(np.flatnonzero(part == fold))
-    found = []
-    for learner, which in zip(learners, held, strict=True):
-        mine = problem if folds is None else kernels.take(problem, which)
+            learnt.append((unfitted(learner), np.flatnonzero(part == fold)))
+            learnt[-1][0]._solve(kernels.take(problem, others), learner._loss(), trust[others], None, None, seed)
+        found, those = judgement_of(problem, learnt, seed, model.n_jobs, conclude)
+        right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
+        trust = right if weight is None else weight * right
+    if judges is not None:
+        judges += those
+    return found
+
+
+def judge_like(model: Any) -> Any:
+    """Who judges in folds: one with the model's parameters, but the loss of a CRF where its own gives no probabilities.
+
+    A margin loss stops pushing a label down once its margin is kept: the unlikely and the impossible look alike.
+    """
+    learner = unfitted(model)
+    if model._loss().is_smooth or not model.judged_by_sums:
+        return learner
+    fresh = type(model)()
+    learner.loss = "crf"
+    for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
+        setattr(learner, name, getattr(fresh, name))
+    return learner
+
+
+def judgement_of(
+    problem: Any, learnt: list[tuple[Any, np.ndarray]], seed: int, n_jobs: int | None, conclude: Conclude
+) -> tuple[Judgement, list[Any]]:
+    """What fitted models make of the examples numbered beside each, and these models, their temperature being that of the fit."""
+    n, found = kernels.n_examples(problem), []
+    for learner, which in learnt:
+        mine = problem if len(learnt) == 1 else kernels.take(problem, which)
         if learner.temperature_ is None and n:
             learner._calibrate(mine)
         found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
-    return learners, found
+    made = conclude(problem, found, seed, n_jobs)
+    for learner, _ in learnt:
+        learner.temperature_ = (learner.temperature_ or 1.0) / made.noise.sharpness
+    return made, [learner for learner, _ in learnt]
 
 
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
@@ -240,6 +267,8 @@ class Judged:
 class FindsSuspects:
     """`suspects` and `suspicion` of estimators that have a method ``judge(X, y, *, folds, judges=None)``: `Judged`."""
 
+    judged_by_sums: ClassVar[bool] = True  #: whether `judge` is asked, which needs sums over outputs
+
     def suspects(self, X, y=None, *, folds="auto", precision=None, top=None, **form) -> list[Suspect]:
         """Examples that are probably wrong, worst first (see `partwise.tasks.common.suspects`).
 
@@ -249,8 +278,8 @@ class FindsSuspects:
             As in `fit`; y is what is to be judged. What is unknown, None, is never in doubt, and of a set all are right.
         folds : int, "auto" or None
             Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters (and
-            the features, if fitted) of this estimator, which then need not be fitted. None: judge by this model. "auto": 5, but
-            None for a fitted model whose loss is a ramp.
+            the features, if fitted) of this estimator, which then need not be fitted; where its loss gives no probabilities, with
+            that of a CRF. None: judge by this model. "auto": 5, but None for a fitted model whose loss is a ramp.
         precision : float, optional
             List as many as can be listed so that this share of them is wrong, as far as the model can know. By default those are
             listed that are more probably wrong than not.

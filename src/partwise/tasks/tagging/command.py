@@ -140,8 +140,8 @@ class Inspect(ColumnFormat, common.Inspect):
 class Suspects(ColumnFormat, common.Suspects):
     """Of ``suspects``."""
 
-    train: bool = option(LEARNING, "Without a model: train on the file itself, with the ramp loss.", "--train", default=False)
-    loss: str = option(LEARNING, "With --train: the loss.", default="ramp")
+    train: bool = option(LEARNING, "Without a model: train on the file itself, in folds.", "--train", default=False)
+    loss: str = option(LEARNING, "With --train: the loss.", default="crf")
     C: float | None = option(LEARNING, "With --train: weight of the losses against the regulariser.", "-C")
     label_column: int | None = option(
         FILES, "Column of the labels, from 0; negative: from the last. (default: as in training, or the last)"
