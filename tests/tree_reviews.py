@@ -5,7 +5,7 @@ import numpy as np
 from partwise.cli.review_page import made_page
 from partwise.files.text_edits import EditableText
 from partwise.passes import Evidence
-from partwise.solvers.noise import Judgement, Noise
+from partwise.solvers.noise import Judgement
 from partwise.tasks.constituency.files import Constituent, read_brackets
 from partwise.tasks.constituency.review import JudgedTreeFile
 from partwise.tasks.constituency.suspects import JudgedBrackets
@@ -14,7 +14,7 @@ from partwise.tasks.dependency.files import read_treebank
 from partwise.tasks.dependency.review import JudgedTreebank
 from partwise.tasks.dependency.suspects import judged_trees
 
-NOISE = Noise(1.0, 4.0, 0.1)
+NOISE = None  # pages do not say what it is
 
 
 def doubted_treebank(data: bytes, doubts):

@@ -52,8 +52,9 @@ def test_what_a_model_does_not_see_is_kept(given, believed, written):
     assert rewritten(given, Constituent.read(believed), False) == written
 
 
+@pytest.mark.slow
 def test_edit_and_accept_in_a_browser(tmp_path):
-    """The quick one: brackets that differ are marked, what is no tree or another sentence is refused; the rest stays."""
+    """Brackets that differ are marked, what is no tree or another sentence is refused; the rest stays."""
     file, page = write_brackets_page(tmp_path, TEXT, BELIEVED)
     with chromium(tmp_path) as driver:
         driver.get(page.as_uri())
@@ -133,7 +134,7 @@ def test_brackets_trees_and_a_page(tmp_path):
         "--folds",
         "0",
         "--precision",
-        "0.01",
+        "1e-9",
         "--truth",
         tmp_path / "good",
     )

@@ -24,7 +24,7 @@ def parser():
 
 def test_what_is_wrong_comes_first(parser):
     judged = parser.judge(trees(*GOOD, BAD), folds=None)
-    assert judged.ranked(0.01)[0] == 2 and judged.brackets[:2] == [("S", 0, 4), ("NP", 0, 2)]
+    assert judged.ranked(1e-9)[0] == 2 and judged.brackets[:2] == [("S", 0, 4), ("NP", 0, 2)]
     assert ("VP+NP", 2, 4) in judged.brackets and len(judged.found.parts) == len(judged.brackets) == 4 + 4 + 3
     worst = judged.suspect(2)
     assert str(worst.given) == BAD and worst.believed.words() == worst.given.words() and str(worst.believed) != BAD

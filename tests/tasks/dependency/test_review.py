@@ -173,7 +173,7 @@ def files(tmp_path_factory):
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 def test_words_sentences_and_a_page(files):
     bad, lines = files / "bad", (files / "bad").read_text().splitlines()
-    common = ("suspects", files / "model", bad, "--folds", "0", "--precision", "0.3", "--truth", files / "good", "--json")
+    common = ("suspects", files / "model", bad, "--folds", "0", "--precision", "1e-9", "--truth", files / "good", "--json")
     result = partwise(*common, "--parts", "-o", files / "out.tsv")
     assert result.exit_code == 0, result.output
     said = json.loads(result.stdout)
