@@ -18,7 +18,7 @@ def made_up(outputs, believed):
     n = np.diff(np.concatenate([[0], np.cumsum(disputed)])[starts])
     parts = np.where(disputed, 3.0 - 0.01 * np.arange(len(given)), -3.0)
     evidence = Evidence(starts, np.where(disputed, 0.1, 0.9), other.astype(np.int32), disputed)
-    return Judgement(evidence, np.where(n > 0, n.astype(float), -4.0), parts, Noise(1.0, 5.0, 0.1, np.zeros((0, 0))))
+    return Judgement(evidence, np.where(n > 0, n.astype(float), -4.0), parts, Noise(1.0, 5.0, 0.1, 0.0, np.zeros((0, 0))))
 
 
 def accepted(command, review, task, path):

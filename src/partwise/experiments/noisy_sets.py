@@ -154,14 +154,14 @@ def noisy_foldings(data: Path, size: int, how: str, level: float, seed: int) -> 
     """Structures that belong to another sequence of about that length."""
     import numpy as np
 
-    from partwise.datasets.planted_parts import swap_structures
+    from partwise.datasets.planted_parts import plant_structures
     from partwise.experiments.do_table_3 import everything
     from partwise.tasks.folding.estimator import RnaFolder
 
     rna = everything(data)
     short = np.flatnonzero([len(sequence) <= LONGEST for sequence in rna.sequences])
     train, test = rna.take(short[:size]), rna.take(short[size : 2 * size])
-    noisy = swap_structures(train.structures, level, seed)
+    noisy = plant_structures(train.structures, level, seed)
     right = np.flatnonzero(~noisy.changed)
     make = functools.partial(RnaFolder, random_state=seed)
     return NoisySet(

@@ -8,7 +8,7 @@ import numpy as np
 
 from partwise.structures.alignment.problem import UNKNOWN
 from partwise.tasks.alignment.data import Alignment, read_pairs
-from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge_together, unfitted
+from partwise.tasks.common.suspects import FindsSuspects, Judged, by_rates, fitted_like, judge, unfitted
 
 
 class AlignmentSuspects(FindsSuspects):
@@ -39,7 +39,7 @@ class AlignmentSuspects(FindsSuspects):
         chance = np.repeat(1.0 / (lengths[:, 1] + 1.0), lengths[:, 0])  # a place of the second sequence, or a gap
         counts = me._core(given)
         known = (problem.gold != UNKNOWN) & (True if counts is None else np.concatenate([np.zeros(0, bool), *counts]))
-        found = judge_together(me, problem, chance, known, folds, judges=learners)
+        found = judge(me, problem, folds, judges=learners, conclude=by_rates(chance, known))
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
         believed, starts = found.evidence.believed, problem.starts

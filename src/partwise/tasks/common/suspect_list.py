@@ -94,7 +94,7 @@ def about_judgement(model: Any, folds: int | str | None, found: Judgement, parts
         "loss": (model if folds is None else judge_like(model))._loss().name,
         "folds": folds or 0,
         "expected": float(probability(log_odds).sum()),
-        "noise": {name: getattr(found.noise, name) for name in ("sharpness", "trust", "care", "random")},
+        "noise": {name: value for name, value in found.noise._asdict().items() if isinstance(value, float)},
     }
 
 

@@ -20,7 +20,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -84,13 +84,47 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
     return None if folds is None else int(folds)
 
 
+Conclude = Callable[[Any, list[Judge], int, int | None], Judgement]  #: (problem, who judges, seed, n_jobs)
+
+
+def by_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
+    """What follows from what judges say, by the noise of highest likelihood (`partwise.solvers.noise`)."""
+    return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs)
+
+
+def by_rates(chance: np.ndarray, known: np.ndarray) -> Conclude:
+    """The same for outputs whose mistakes come in long runs (see `partwise.solvers.error_rates`).
+
+    `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there.
+    """
+
+    def conclude(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
+        def look(sharpness: float) -> Evidence:
+            whole = no_evidence(problem)
+            for one in found:
+                gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, n_jobs))
+            whole.disputed[~known] = False
+            return whole
+
+        best = fit_rates(look, chance, known)
+        return Judgement(best.evidence, best.examples, best.parts, best.rates)
+
+    return conclude
+
+
 def judge(
-    model: Any, problem: Any, folds: Any = "auto", weight: np.ndarray | None = None, judges: list[Any] | None = None
+    model: Any,
+    problem: Any,
+    folds: Any = "auto",
+    weight: np.ndarray | None = None,
+    judges: list[Any] | None = None,
+    conclude: Conclude = by_noise,
 ) -> Judgement:
-    """What a model makes of a labelled problem; or, in `folds`, what others like it make of it (`learners`).
+    """What a model makes of a labelled problem; or, in `folds`, what others with its parameters make of it.
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
+<<<<<<< HEAD
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
     learner = model if folds is None else judge_like(model)
@@ -140,10 +174,13 @@ def judge_together(
 
 def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None) -> tuple[list[Any], list[Judge]]:
     """Those who judge, the first of them being the one that judges part 0 (`dealt`), and what they judge."""
+=======
+>>>>>>> others
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
     learners, held = [], []
     if folds is None:
+<<<<<<< HEAD
         learners, held = [copy.copy(model)], [np.arange(n)]
     elif n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
@@ -162,6 +199,28 @@ def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None
             learner._calibrate(mine)
         found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
     return learners, found
+=======
+        found, one = judgement_of(problem, [(copy.copy(model), np.arange(n))], seed, model.n_jobs, conclude)
+        if judges is not None:
+            judges += one
+        return found
+    if n < folds:
+        raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
+    part, learner = dealt(n, folds, seed), judge_like(model)
+    trust = np.ones(n) if weight is None else weight
+    for _ in range(ROUNDS if learner._loss().is_convex else 1):
+        learnt = []
+        for fold in range(folds):
+            others = np.flatnonzero(part != fold)
+            learnt.append((unfitted(learner), np.flatnonzero(part == fold)))
+            learnt[-1][0]._solve(kernels.take(problem, others), learner._loss(), trust[others], None, None, seed)
+        found, those = judgement_of(problem, learnt, seed, model.n_jobs, conclude)
+        right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
+        trust = right if weight is None else weight * right
+    if judges is not None:
+        judges += those
+    return found
+>>>>>>> others
 
 
 def judge_like(model: Any) -> Any:
@@ -170,6 +229,7 @@ def judge_like(model: Any) -> Any:
     A margin loss stops pushing a label down once its margin is kept: the unlikely and the impossible look alike.
     """
     learner = unfitted(model)
+<<<<<<< HEAD
     if not learner._loss().is_smooth:
         fresh, learner.loss = type(model)(), "crf"
         for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
@@ -177,6 +237,33 @@ def judge_like(model: Any) -> Any:
     return learner
 
 
+=======
+    if model._loss().is_smooth or not model.judged_by_sums:
+        return learner
+    fresh = type(model)()
+    learner.loss = "crf"
+    for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
+        setattr(learner, name, getattr(fresh, name))
+    return learner
+
+
+def judgement_of(
+    problem: Any, learnt: list[tuple[Any, np.ndarray]], seed: int, n_jobs: int | None, conclude: Conclude
+) -> tuple[Judgement, list[Any]]:
+    """What fitted models make of the examples numbered beside each, and these models, their temperature being that of the fit."""
+    n, found = kernels.n_examples(problem), []
+    for learner, which in learnt:
+        mine = problem if len(learnt) == 1 else kernels.take(problem, which)
+        if learner.temperature_ is None and n:
+            learner._calibrate(mine)
+        found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
+    made = conclude(problem, found, seed, n_jobs)
+    for learner, _ in learnt:
+        learner.temperature_ = (learner.temperature_ or 1.0) / made.noise.sharpness
+    return made, [learner for learner, _ in learnt]
+
+
+>>>>>>> others
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
     """A model that knows what `model` knows and what else was learnt, with the weights of `learner`."""
     made = copy.copy(model)
@@ -263,6 +350,8 @@ class Judged:
 
 class FindsSuspects:
     """`suspects` and `suspicion` of estimators that have a method ``judge(X, y, *, folds, judges=None)``: `Judged`."""
+
+    judged_by_sums: ClassVar[bool] = True  #: whether `judge` is asked, which needs sums over outputs
 
     def suspects(self, X, y=None, *, folds="auto", precision=None, top=None, **form) -> list[Suspect]:
         """Examples that are probably wrong, worst first (see `partwise.tasks.common.suspects`).

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge_together, unfitted
+from partwise.tasks.common.suspects import FindsSuspects, Judged, by_rates, fitted_like, judge, unfitted
 from partwise.tasks.folding.data import Sequences, read_sequences
 from partwise.tasks.folding.files import CLOSING, OPENING, RnaSet, write_dot_bracket
 
@@ -33,7 +33,8 @@ class FoldingSuspects(FindsSuspects):
         problem = me._problem(given, labelled=True)[0]
         learners: list[Any] = []
         chance = np.repeat(1.0 / np.maximum(given.lengths, 1), given.lengths)  # another base, or none
-        found = judge_together(me, problem, chance, is_judged(X, y, given, problem.gold), folds, judges=learners)
+        known = is_judged(X, y, given, problem.gold)
+        found = judge(me, problem, folds, judges=learners, conclude=by_rates(chance, known))
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
         both, starts = (problem.gold, found.evidence.believed), problem.starts

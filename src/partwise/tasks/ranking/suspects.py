@@ -62,6 +62,8 @@ class JudgedQueries(Judged):
 class RankingSuspects(FindsSuspects):
     """`suspects` and `suspicion` of rankers: examples are queries, in the order in which they are met; parts are documents."""
 
+    judged_by_sums = False
+
     def judge(self, X, y=None, *, groups=None, qid=None, folds="auto", judges: list[Any] | None = None) -> JudgedQueries:
         """What is to be thought of all relevance; the parameters are those of `suspects`."""
         me: Any = self
