@@ -47,6 +47,12 @@ def enumerated(problem, w, given, i):
     return (meant + at_random)[fits.all(axis=1)].sum() / total, (meant + at_random) @ fits / total
 
 
+def log_odds(right):
+    """Of being wrong."""
+    with np.errstate(divide="ignore"):
+        return np.log1p(-np.minimum(right, 1.0)) - np.log(right)
+
+
 @pytest.mark.interpreted
 @pytest.mark.parametrize("partial", [False, True])
 @pytest.mark.parametrize("confused", [np.zeros((0, 0)), CONFUSED])
@@ -56,13 +62,15 @@ def test_probabilities_are_those_of_enumeration(partial, confused):
     problem, w = chains(partial)
     given = Noise(0.7, 1.5, 0.2, 0.0 if partial else 0.8, confused)
     found = noise.judged(problem, [Judge(problem, np.arange(4), w, 1.0)], given)
-    wrong, wrong_parts = (1 / (1 + np.exp(-x)) for x in (found.examples, found.parts))
-    assert wrong[1] == 0 and kernels.n_values(problem) == (0 if partial else 3)
+    assert found.examples[1] == -np.inf and kernels.n_values(problem) == (0 if partial else 3)
     p, _ = marginals(problem, w, 0.7)
     for i in (0, 2, 3):
         right, positions = enumerated(problem, w, given, i)
         here = slice(*problem.starts[i : i + 2])
-        assert 1 - wrong[i] == pytest.approx(right) and 1 - wrong_parts[here] == pytest.approx(positions)
+        alone = log_odds(found.evidence.given[here]) - given.trust - given.care  # the second opinion
+        any_alone = log_odds(np.prod(1 / (1 + np.exp(alone))))
+        assert found.examples[i] == pytest.approx((log_odds(right) + any_alone) / 2)
+        assert found.parts[here] == pytest.approx((log_odds(positions) + np.maximum(alone, -noise.MOST_ODDS)) / 2)
     if not partial:
         np.testing.assert_allclose(found.evidence.given, p[np.arange(len(p)), problem.gold])
         np.testing.assert_array_equal(found.evidence.disputed, found.evidence.believed != problem.gold)

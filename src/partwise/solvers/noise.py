@@ -27,6 +27,11 @@ that have not seen it. beta must be fitted together with the noise: a model of n
 explains noise by features. What likelihood cannot tell is whether surprises are mistakes or rare truths, where the model is no
 surer than they are rare. We take it that at least `LEAST` of all positions are wrong, as in every corpus that people have made.
 
+Neighbours that are wrong together vouch for each other. So there is a second opinion: what would follow if the position were all
+that is given, log (1 - p_t) / p_t - tau - k with its probability p_t by x alone, and from all of these the probability that there
+is a mistake at all. Log-odds are the means of both opinions, of examples and of positions. On data that nothing is reported of
+this loses a point of average precision where mistakes are independent, and wins ten where they are shifted or renamed spans.
+
 Cost: three sums over outputs for each example (`MOST` of them at most) and step, some thirty steps; then one pass over all.
 
 References
@@ -52,6 +57,7 @@ from partwise.passes import Evidence, gather, no_evidence
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
 PSEUDO = 20.0  # wrong positions of each value that were seen before the first, confused with all others alike
+MOST_ODDS = 700.0  # log-odds: exp of more is no number
 LEAST = 0.002  # of all positions are wrong
 FURTHER = 0.03  # of the others are wrong at least where one is: what is rarer is so by care
 # what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r), k
@@ -382,6 +388,11 @@ def judged(problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | No
             wrong = np.logaddexp(how.meant + how.mistaken, how.at_random + log_rest(by_chance))
             right = np.logaddexp(how.meant + log_rest(how.mistaken), how.at_random + by_chance)
             examples[j.which] = wrong - right
+            alone = log_rest(np.log(given)) - np.log(given) - noise.trust - noise.care
+            alone = np.clip(alone, -MOST_ODDS, MOST_ODDS)
+            parts[at] = 0.5 * (parts[at] + alone)
+            none = -np.diff(np.concatenate([[0.0], np.cumsum(np.logaddexp(0.0, alone))])[starts])
+            examples[j.which] = 0.5 * (examples[j.which] + log_rest(none) - none)
     return Judgement(whole, examples, parts, noise)
 
 

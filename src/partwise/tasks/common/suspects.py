@@ -124,82 +124,9 @@ def judge(
 
     Those who judge are put into the list `judges`, if there is one: the first is the one that has judged part 0 (`dealt`).
     """
-<<<<<<< HEAD
     n, seed = kernels.n_examples(problem), model._seed()
     folds = folds_of(model, folds, n)
-    learner = model if folds is None else judge_like(model)
-    trust = weight
-    for _ in range(ROUNDS if folds is not None and learner._loss().is_convex else 1):
-        learners, those = learn(learner, problem, folds, trust)
-        noise = fit_noise(those, seed, model.n_jobs)
-        found = judged(problem, those, noise, model.n_jobs)
-        right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
-        trust = right if weight is None else weight * right
-    for one in learners:  # its probabilities are those that it has judged by
-        one.temperature_ = (one.temperature_ or 1.0) / noise.sharpness
-    if judges is not None:
-        judges += learners
-    return found
-
-
-def judge_together(
-    model: Any,
-    problem: Any,
-    chance: np.ndarray,
-    known: np.ndarray | None = None,
-    folds: Any = "auto",
-    judges: list[Any] | None = None,
-) -> Judgement:
-    """The same for outputs whose mistakes come together (see `partwise.solvers.error_rates`).
-
-    `chance`: of every position, that a mistake is what is given; `known`: whether anything is given there, everywhere by default.
-    """
-    learners, found = learn(model, problem, folds)
-    given = np.ones(len(chance), np.bool_) if known is None else known
-
-    def look(sharpness: float) -> Evidence:
-        whole = no_evidence(problem)
-        for one in found:
-            gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, model.n_jobs))
-        whole.disputed[~given] = False
-        return whole
-
-    best = fit_rates(look, chance, given)
-    for learner in learners:  # its probabilities are those that it has judged by
-        learner.temperature_ = (learner.temperature_ or 1.0) / best.rates.sharpness
-    if judges is not None:
-        judges += learners
-    return Judgement(best.evidence, best.examples, best.parts, best.rates)
-
-
-def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None) -> tuple[list[Any], list[Judge]]:
-    """Those who judge, the first of them being the one that judges part 0 (`dealt`), and what they judge."""
-=======
->>>>>>> others
-    n, seed = kernels.n_examples(problem), model._seed()
-    folds = folds_of(model, folds, n)
-    learners, held = [], []
     if folds is None:
-<<<<<<< HEAD
-        learners, held = [copy.copy(model)], [np.arange(n)]
-    elif n < folds:
-        raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
-    else:
-        loss, part = model._loss(), dealt(n, folds, seed)
-        for fold in range(folds):
-            others = np.flatnonzero(part != fold)
-            learners.append(unfitted(model))
-            weights = None if weight is None else weight[others]
-            learners[-1]._solve(kernels.take(problem, others), loss, weights, None, None, seed)
-            held.append(np.flatnonzero(part == fold))
-    found = []
-    for learner, which in zip(learners, held, strict=True):
-        mine = problem if folds is None else kernels.take(problem, which)
-        if learner.temperature_ is None and n:
-            learner._calibrate(mine)
-        found.append(Judge(mine, which, learner.weights_, 1.0 / (learner.temperature_ or 1.0)))
-    return learners, found
-=======
         found, one = judgement_of(problem, [(copy.copy(model), np.arange(n))], seed, model.n_jobs, conclude)
         if judges is not None:
             judges += one
@@ -220,7 +147,6 @@ def learn(model: Any, problem: Any, folds: Any, weight: np.ndarray | None = None
     if judges is not None:
         judges += those
     return found
->>>>>>> others
 
 
 def judge_like(model: Any) -> Any:
@@ -229,15 +155,6 @@ def judge_like(model: Any) -> Any:
     A margin loss stops pushing a label down once its margin is kept: the unlikely and the impossible look alike.
     """
     learner = unfitted(model)
-<<<<<<< HEAD
-    if not learner._loss().is_smooth:
-        fresh, learner.loss = type(model)(), "crf"
-        for name in ("C", "solver", "max_epochs", "average"):  # were chosen for another loss
-            setattr(learner, name, getattr(fresh, name))
-    return learner
-
-
-=======
     if model._loss().is_smooth or not model.judged_by_sums:
         return learner
     fresh = type(model)()
@@ -263,7 +180,6 @@ def judgement_of(
     return made, [learner for learner, _ in learnt]
 
 
->>>>>>> others
 def fitted_like(model: Any, learner: Any, **learnt: Any) -> Any:
     """A model that knows what `model` knows and what else was learnt, with the weights of `learner`."""
     made = copy.copy(model)
