@@ -18,7 +18,7 @@ SHORT = OutOfFold(epochs=EPOCHS)
 
 
 def sequences(n=60, wrong=0, tokens=0, seed=0):
-    """Sequences whose features all but tell the labels; the first `wrong` have random labels, so have `tokens` tokens elsewhere."""
+    """Features all but tell the labels; the first `wrong` sequences have random labels, `tokens` tokens elsewhere a wrong one."""
     rng = np.random.default_rng(seed)
     lengths = rng.integers(4, 9, n)
     true = rng.integers(0, 3, lengths.sum())

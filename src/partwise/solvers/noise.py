@@ -362,7 +362,9 @@ def thinned(judges: Sequence[Judge], seed: int) -> list[Judge]:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def judged(problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | None = None) -> Judgement:
+def judged(
+    problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | None = None, second_opinion: bool = True
+) -> Judgement:
     """What judges and noise make of all examples of a problem, each of which has one judge."""
     whole = no_evidence(problem)
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
@@ -388,6 +390,8 @@ def judged(problem: Any, judges: Sequence[Judge], noise: Noise, n_jobs: int | No
             wrong = np.logaddexp(how.meant + how.mistaken, how.at_random + log_rest(by_chance))
             right = np.logaddexp(how.meant + log_rest(how.mistaken), how.at_random + by_chance)
             examples[j.which] = wrong - right
+            if not second_opinion:
+                continue
             alone = log_rest(np.log(given)) - np.log(given) - noise.trust - noise.care
             alone = np.clip(alone, -MOST_ODDS, MOST_ODDS)
             parts[at] = 0.5 * (parts[at] + alone)

@@ -202,7 +202,9 @@ class OutOfFold(Solver):
             few = kernels.take(task.problem, which[:FEW])
             judges.append(Judge(kernels.take(task.problem, which), which, w, likeliest_beta(few, w, task.n_jobs)))
         state.oracle_calls += 2 * task.n
-        return judged(task.problem, judges, fit_noise(judges, task.seed, task.n_jobs), task.n_jobs)
+        # one opinion: a second one believes more of what is random, which is found by all positions together
+        noise = fit_noise(judges, task.seed, task.n_jobs)
+        return judged(task.problem, judges, noise, task.n_jobs, second_opinion=False)
 
     # -- what came out ------------------------------------------------------------------------------------------------
 
