@@ -245,10 +245,10 @@ def explained(sums: np.ndarray, counts: np.ndarray, noise: Noise) -> Explained:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None) -> Noise:
+def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None, least: float = LEAST) -> Noise:
     """The noise of highest likelihood of what is given (see the module); with few examples it stays near `BEFORE`.
 
-    beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
+    `least`: a share of all positions that is taken to be wrong at least. beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
     """
     judges = thinned(judges, seed)
     K = max((int(kernels.n_values(j.problem)) for j in judges), default=0)
@@ -259,9 +259,9 @@ def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None)
         return noise_at(x, confused)
     counts = np.concatenate([one.sums[:, COUNT] for one in first])
     values = max(2.0, float(np.exp(counts.sum() / positions)))  # of a position, on average
-    most, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (LEAST, FURTHER))
+    most, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (least, max(least, FURTHER)))
     if any(kernels.is_partial(j.problem) for j in judges):
-        most = trust  # no care: whether there is a mistake is no single question where much is open
+        trust = most  # no care: whether there is a mistake is no single question where much is open
     x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
     for _ in range(ROUNDS if K > 2 else 0):
         confused = confusions(judges, counts, noise_at(x, confused), n_jobs)

@@ -15,8 +15,9 @@ the targets are chosen by *judges* instead:
 The target is that of a ramp loss, with b = tau / beta: but how much a label has to cost to be believed (b) is not decreed, it
 follows from how noisy the data are, part by part. A position that is refused becomes *unknown* (`kernels.forget`): no answer
 costs anything there, and margins are measured against the target. Where more than half of an example is refused, or structures do
-not know unknown positions, the example is left out: C_i = 0, as Mancev's set A has no pull on the weights. If nothing is refused,
-rounds end, and the last line is the convex problem of the hinge: clean data are learnt from as ever.
+not know unknown positions, the example is left out: C_i = 0, as Mancev's set A has no pull on the weights. If next to
+nothing is refused (`NEGLIGIBLE`), nothing is: rounds end, and the last line is the convex problem of the hinge, so clean data are
+learnt from as ever.
 
 An epoch is one of the solver inside, for all judges at once (in threads) or for the last problem. Cost of a round: K - 1 epochs'
 work for each epoch, and the noise's. Memory: K times that of the solver inside.
@@ -46,6 +47,8 @@ from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.result import Round
 
 MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
+NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
+LEAST = 1e-6  # of all positions are taken to be wrong
 FEW = 300  # examples that a first guess of a judge's temperature takes
 
 
@@ -175,6 +178,7 @@ class OutOfFold(Solver):
         before, found = state.refused, self.judgement(task, state)
         evidence = found.evidence
         state.refused = evidence.disputed & (found.parts > 0.0)
+        state.refused &= np.count_nonzero(state.refused) > NEGLIGIBLE * len(state.refused)
         state.targets = evidence.believed
         lengths = np.diff(evidence.starts)
         refused = np.diff(np.concatenate([[0], np.cumsum(state.refused)])[evidence.starts])
@@ -202,8 +206,9 @@ class OutOfFold(Solver):
             few = kernels.take(task.problem, which[:FEW])
             judges.append(Judge(kernels.take(task.problem, which), which, w, likeliest_beta(few, w, task.n_jobs)))
         state.oracle_calls += 2 * task.n
-        # one opinion: a second one believes more of what is random, which is found by all positions together
-        noise = fit_noise(judges, task.seed, task.n_jobs)
+        # who looks for mistakes takes it that there are some; who learns does not. And one opinion: a second one, of each position
+        # by itself, believes more of what is random, which all of them together find
+        noise = fit_noise(judges, task.seed, task.n_jobs, least=LEAST)
         return judged(task.problem, judges, noise, task.n_jobs, second_opinion=False)
 
     # -- what came out ------------------------------------------------------------------------------------------------
