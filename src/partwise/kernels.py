@@ -181,7 +181,7 @@ def agreement(problem, i, parts, given):
 def n_values(problem):
     """How many values a position may have, if all have the same ones and the first parts are one for each position and value.
 
-    Then values can be confused with each other (`solvers.noise`). 0 where it is otherwise, or where the truth may be a set.
+    Then values can be confused with each other (`solvers.noise`). 0 elsewhere, and where the truth may be a set.
     """
     return 0
 
@@ -189,12 +189,6 @@ def n_values(problem):
 @kernel
 def outputs(problem, i):
     """All outputs of example i as int32 arrays: the brute-force twin of the oracles. Tiny inputs only, never compiled."""
-
-
-def entropy(log_partition: float, theta: np.ndarray, parts: np.ndarray) -> float:
-    """H(p) = log Z - E[theta . z] of the distribution whose log-partition and part marginals `expected` gave. O(parts)."""
-    used = parts > 0.0  # a forbidden part has score -inf and probability zero
-    return log_partition - float(parts[used] @ theta[used])
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -29,8 +29,8 @@ MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGI
 KINDS = (MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN)
 
 #: Pegasos follows the objective itself and averages its iterates: as quick as DCA, as good where labels are right, and it keeps
-#: its head where they are wrong, which DCA and exact solvers at C = 1 learn by heart. For the ramp it is the one that makes a
-#: difference: the rounds of an exact solver stay where the hinge, misled, has begun. With losses that sum over outputs DCA is
+#: its head where they are wrong, which DCA and exact solvers at C = 1 learn by heart. The ramp's targets are chosen by judges that
+#: have not seen the example: the rounds of CCCP stay where the hinge, misled, has begun. With losses that sum over outputs DCA is
 #: better for structures, labels right or wrong, and an optimum by L-BFGS takes five to ten times as long and is no better.
 SOLVERS: Mapping[str, str] = MappingProxyType(
     {
@@ -184,6 +184,8 @@ def _solver(kind: str, loss: Loss, l1_ratio: float, task: Defaults, streamed: bo
     if l1_ratio > 0.0:
         return "owlqn" if loss.has_gradient else "admm"
     chosen = task.solver.get(kind, SOLVERS[kind])
+    if chosen == "out_of_fold" and not getattr(loss, "b", 0.0) > 0.0:  # targets of Do's ramp do not know what labels cost
+        chosen = "pegasos"
     if streamed and chosen in ("pegasos", "out_of_fold") and kind != SOFT_RAMP:  # soft ramps have no solver for streams
         return "dca"
     return chosen

@@ -248,7 +248,9 @@ def explained(sums: np.ndarray, counts: np.ndarray, noise: Noise) -> Explained:
 def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None, least: float = LEAST) -> Noise:
     """The noise of highest likelihood of what is given (see the module); with few examples it stays near `BEFORE`.
 
-    `least`: a share of all positions that is taken to be wrong at least. beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
+    `least`: a share of all positions that is taken to be wrong at least.
+
+    beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
     """
     judges = thinned(judges, seed)
     K = max((int(kernels.n_values(j.problem)) for j in judges), default=0)

@@ -206,8 +206,8 @@ class OutOfFold(Solver):
             few = kernels.take(task.problem, which[:FEW])
             judges.append(Judge(kernels.take(task.problem, which), which, w, likeliest_beta(few, w, task.n_jobs)))
         state.oracle_calls += 2 * task.n
-        # who looks for mistakes takes it that there are some; who learns does not. And one opinion: a second one, of each position
-        # by itself, believes more of what is random, which all of them together find
+        # who looks for mistakes takes it that there are some; who learns does not. And one opinion: a second one, of each
+        # position by itself, believes more of what is random, which all of them together find
         noise = fit_noise(judges, task.seed, task.n_jobs, least=LEAST)
         return judged(task.problem, judges, noise, task.n_jobs, second_opinion=False)
 
