@@ -29,9 +29,9 @@ MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGI
 KINDS = (MARGIN, SQUARED, LOG, RAMP, SOFT_RAMP, RESCALED, RESCALED_RAMP, SUMMED, NO_MARGIN)
 
 #: Pegasos follows the objective itself and averages its iterates: as quick as DCA, as good where labels are right, and it keeps
-#: its head where they are wrong, which DCA and exact solvers at C = 1 learn by heart. Targets of the ramp are chosen by judges who
-#: have not seen the example: the rounds of CCCP stay where the hinge, misled, has begun. With losses that sum over outputs DCA is
-#: better for structures, labels right or wrong, and an optimum by L-BFGS takes five to ten times as long and is no better.
+#: its head where they are wrong, which DCA and exact solvers at C = 1 learn by heart. Targets of the ramp are chosen by judges
+#: that have not seen the example: the rounds of CCCP stay where the hinge, misled, has begun. With losses that sum over outputs
+#: DCA is better for structures, labels right or wrong, and an optimum by L-BFGS takes five to ten times as long and is no better.
 SOLVERS: Mapping[str, str] = MappingProxyType(
     {
         MARGIN: "pegasos",

@@ -33,6 +33,9 @@ from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 from partwise.tasks.common.parameters import Parameters
 
+MOST_REFUSED = 0.6  # of the examples: more is not plausible
+BY_HEART, MANY = 0.02, 100  # mean loss below which a model knows its examples by heart, and how many of them that takes
+
 
 class Solving(Parameters):
     """Minimises over all examples, or goes on with new ones."""
@@ -100,9 +103,31 @@ class Solving(Parameters):
             keep_state=False,
         )
         self._keep(result, loss)
+        if result.rounds and not loss.is_convex:
+            self._doubt_refusal(result, task)
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
         if saver and result.status != "interrupted":
             saver.remove()
+
+    def _doubt_refusal(self, result: SolveResult, task: Task) -> None:
+        """Warn if what a ramp has refused is not plausible: most of the data, or nothing because all was learnt by heart."""
+        refused, n = result.rounds[-1].refused, int(np.count_nonzero(task.C))
+        by_heart = result.history[-1].loss < BY_HEART * float(task.C.sum())
+        if refused > MOST_REFUSED * n:
+            warnings.warn(
+                f"{self._who}: {refused} of {n} examples are refused, in part or whole. Either most of them are wrong, or these "
+                "features cannot explain them: look at some (suspects), and compare with loss='hinge' on held-out data.",
+                UserWarning,
+                stacklevel=5,
+            )
+        elif refused == 0 and n >= MANY and by_heart and result.solver.name != "out_of_fold":
+            warnings.warn(
+                f"{self._who}: the ramp has refused nothing, because solver {result.solver.name!r} at C = {self.C_:g} has learnt "
+                "nearly all labels by heart, wrong ones too. Leave solver and C open (then judges that have not seen an example "
+                "refuse it), or decrease C.",
+                UserWarning,
+                stacklevel=5,
+            )
 
     def _evaluate(self, solver: Solver) -> str:
         """When to compute the objective and its bound."""
