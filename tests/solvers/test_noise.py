@@ -111,11 +111,10 @@ def test_planted_noise_is_found_again():
 
 
 @pytest.mark.interpreted
-def test_the_few_and_the_many(monkeypatch):
+def test_the_few_and_the_many():
     assert noise.fit_noise([]).random < 0.01
     problem, w = chains()
     judges = [Judge(problem, np.arange(4), w, 1.0)]
-    assert noise.thinned(judges, 0) == judges
-    monkeypatch.setattr(noise, "MOST", 2)
-    (some,) = noise.thinned(judges, 0)
+    assert noise.thinned(judges, 0, 100) == judges
+    (some,) = noise.thinned(judges, 0, 2)
     assert len(some.which) == kernels.n_examples(some.problem) == 2

@@ -245,14 +245,16 @@ def explained(sums: np.ndarray, counts: np.ndarray, noise: Noise) -> Explained:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None, least: float = LEAST) -> Noise:
+def fit_noise(
+    judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None, least: float = LEAST, most: int | None = None
+) -> Noise:
     """The noise of highest likelihood of what is given (see the module); with few examples it stays near `BEFORE`.
 
-    `least`: a share of all positions that is taken to be wrong at least.
+    `least`: a share of all positions that is taken to be wrong at least. `most`: examples to fit it to, `MOST` by default.
 
     beta, tau and r by L-BFGS, and what is confused by `ROUNDS` of expectation maximisation.
     """
-    judges = thinned(judges, seed)
+    judges = thinned(judges, seed, MOST if most is None else most)
     K = max((int(kernels.n_values(j.problem)) for j in judges), default=0)
     x, confused = BEFORE[:, 0], np.zeros((K, K))
     first = [look(j, noise_at(x, confused), True, n_jobs) for j in judges]
@@ -261,13 +263,13 @@ def fit_noise(judges: Sequence[Judge], seed: int = 0, n_jobs: int | None = None,
         return noise_at(x, confused)
     counts = np.concatenate([one.sums[:, COUNT] for one in first])
     values = max(2.0, float(np.exp(counts.sum() / positions)))  # of a position, on average
-    most, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (least, max(least, FURTHER)))
+    highest, trust = (float(np.log((values - 1.0) * (1.0 - share) / share)) for share in (least, max(least, FURTHER)))
     if any(kernels.is_partial(j.problem) for j in judges):
-        trust = most  # no care: whether there is a mistake is no single question where much is open
-    x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
+        trust = highest  # no care: whether there is a mistake is no single question where much is open
+    x = fit_numbers(judges, counts, x, confused, (trust, highest), n_jobs)
     for _ in range(ROUNDS if K > 2 else 0):
         confused = confusions(judges, counts, noise_at(x, confused), n_jobs)
-        x = fit_numbers(judges, counts, x, confused, (trust, most), n_jobs)
+        x = fit_numbers(judges, counts, x, confused, (trust, highest), n_jobs)
     return noise_at(x, confused)
 
 
@@ -345,11 +347,11 @@ def truths(problem: Any, starts: np.ndarray) -> np.ndarray:
     return out
 
 
-def thinned(judges: Sequence[Judge], seed: int) -> list[Judge]:
+def thinned(judges: Sequence[Judge], seed: int, most: int) -> list[Judge]:
     """Not too many of the examples, drawn at random."""
     n = sum(len(j.which) for j in judges)
     parts = sum(kernels.total_parts(j.problem) for j in judges)
-    share = min(1.0, MOST / max(n, 1), MOST_PARTS / max(parts, 1))
+    share = min(1.0, most / max(n, 1), MOST_PARTS / max(parts, 1))
     if share == 1.0:
         return list(judges)
     rng, found = np.random.default_rng((seed, 5)), []

@@ -49,6 +49,7 @@ from partwise.solvers.result import Round
 MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
 NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
 LEAST = 1e-6  # of all positions are taken to be wrong
+EXAMPLES = 500  # that the noise is fitted to: more of them take longer and decide alike
 FEW = 300  # examples that a first guess of a judge's temperature takes
 
 
@@ -208,7 +209,7 @@ class OutOfFold(Solver):
         state.oracle_calls += 2 * task.n
         # who looks for mistakes takes it that there are some; who learns does not. And one opinion: a second one, of each
         # position by itself, believes more of what is random, which all of them together find
-        noise = fit_noise(judges, task.seed, task.n_jobs, least=LEAST)
+        noise = fit_noise(judges, task.seed, task.n_jobs, LEAST, EXAMPLES)
         return judged(task.problem, judges, noise, task.n_jobs, second_opinion=False)
 
     # -- what came out ------------------------------------------------------------------------------------------------
