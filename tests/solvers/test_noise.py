@@ -67,7 +67,11 @@ def test_probabilities_are_those_of_enumeration(partial, confused):
     for i in (0, 2, 3):
         right, positions = enumerated(problem, w, given, i)
         here = slice(*problem.starts[i : i + 2])
-        alone = log_odds(found.evidence.given[here]) - given.trust - given.care  # the second opinion
+        alone = log_odds(found.evidence.given[here]) - given.trust - given.care  # the second opinion, where nothing is confused
+        if len(confused):
+            gold = problem.gold[here]
+            others = (p[here] * np.exp(confused[:, gold]).T).sum(axis=1) - p[here][np.arange(len(gold)), gold]
+            alone = np.log(others) - np.log(found.evidence.given[here]) - given.trust - given.care
         any_alone = log_odds(np.prod(1 / (1 + np.exp(alone))))
         assert found.examples[i] == pytest.approx((log_odds(right) + any_alone) / 2)
         assert found.parts[here] == pytest.approx((log_odds(positions) + np.maximum(alone, -noise.MOST_ODDS)) / 2)

@@ -28,9 +28,10 @@ explains noise by features. What likelihood cannot tell is whether surprises are
 surer than they are rare. We take it that at least `LEAST` of all positions are wrong, as in every corpus that people have made.
 
 Neighbours that are wrong together vouch for each other. So there is a second opinion: what would follow if the position were all
-that is given, log (1 - p_t) / p_t - tau - k with its probability p_t by x alone, and from all of these the probability that there
-is a mistake at all. Log-odds are the means of both opinions, of examples and of positions. On data that nothing is reported of
-this loses a point of average precision where mistakes are independent, and wins ten where they are shifted or renamed spans.
+that is given, log sum_y p_t(y) e^d(y, g) / p_t(g) - tau - k over all y != g, by the probabilities p_t of the position by x alone,
+and from all of these the probability that there is a mistake at all. Log-odds are the means of both opinions, of examples and of
+positions; those of classes, which have no neighbours, agree. On data that nothing is reported of this loses a point of average
+precision where mistakes are independent, and wins ten where they are shifted or renamed spans.
 
 Cost: three sums over outputs for each example (`MOST` of them at most) and step, some thirty steps; then one pass over all.
 
@@ -131,7 +132,7 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
 
     `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`.
     """
-    given, kept, nodes, believed, disputed, predicted, contradicted = found
+    given, others, kept, nodes, believed, disputed, predicted, contradicted = found
     for i in range(first, last):
         n = kernels.n_parts(problem, i)
         theta, costs, work, marginals = room[0, :n], room[1, :n], room[2, :n], room[3, :n]
@@ -142,8 +143,15 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
         kernels.add_cost(problem, i, 1.0, costs)
         sums[i, FREE] = kernels.expected(problem, i, theta, marginals)
         sums[i, FREE_SCORE] = weighed(marginals, theta)
+        if len(confused):
+            kernels.truth(problem, i, believed[at:end])
         if answers:
             kernels.agreement(problem, i, marginals, given[at:end])
+            for t in range(end - at):
+                others[at + t] = 0.0 if len(confused) else max(1.0 - given[at + t], 0.0)
+                for c in range(len(confused)):
+                    if c != believed[at + t]:
+                        others[at + t] += marginals[t * len(confused) + c] * np.exp(confused[c, believed[at + t]])
             answered(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
             for k in range(n):
                 work[k] = 0.0 if theta[k] > -np.inf else -np.inf
@@ -155,11 +163,9 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
         sums[i, CHANNEL_COST] = weighed(marginals, costs)
         for k in range(n):
             work[k] = theta[k] - trust * costs[k]
-        if len(confused):
-            kernels.truth(problem, i, believed[at:end])
-            for t in range(end - at):
-                for c in range(len(confused)):
-                    work[t * len(confused) + c] += confused[c, believed[at + t]]
+        for t in range(end - at):
+            for c in range(len(confused)):
+                work[t * len(confused) + c] += confused[c, believed[at + t]]
         sums[i, KEPT] = kernels.expected(problem, i, work, marginals)
         sums[i, KEPT_SCORE], sums[i, KEPT_COST] = weighed(marginals, theta), weighed(marginals, costs)
         for t in range(at, end):
@@ -176,6 +182,7 @@ class Found(NamedTuple):
     starts: np.ndarray
     sums: np.ndarray  #: (N, columns), see above
     given: np.ndarray  #: (positions,) probability of what is given by x alone
+    others: np.ndarray  #: (positions,) of all other values, each by e^d as often taken for what is given
     kept: np.ndarray  #: (positions,) that it is right, by x and all that is given, unless random
     nodes: np.ndarray  #: (positions, K) the same of all values
     believed: np.ndarray  #: (positions,) the best output by x and all that is given
@@ -194,6 +201,7 @@ def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None) -
     found = Found(
         starts,
         np.zeros((len(starts) - 1, COLUMNS)),
+        np.ones(some),
         np.ones(some),
         np.ones(some),
         np.zeros((0, 0) if answers else (size, len(noise.confused))),
@@ -396,7 +404,7 @@ def judged(
             examples[j.which] = wrong - right
             if not second_opinion:
                 continue
-            alone = log_rest(np.log(given)) - np.log(given) - noise.trust - noise.care
+            alone = np.log(found.others) - np.log(given) - noise.trust - noise.care
             alone = np.clip(alone, -MOST_ODDS, MOST_ODDS)
             parts[at] = 0.5 * (parts[at] + alone)
             none = -np.diff(np.concatenate([[0.0], np.cumsum(np.logaddexp(0.0, alone))])[starts])

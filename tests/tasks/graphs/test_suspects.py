@@ -39,3 +39,12 @@ def test_pictures_come_in_rows(monkeypatch):
     assert judged.example(0)[0] == [[0, 1], [1, 1]] and len(judged.example(1)[1]) == 1
     with pytest.raises(ValueError, match="There are no labels to judge"):
         GraphLabeler().judge(X, folds=2)
+
+
+def test_what_is_given_around_a_node_counts_in_full(monkeypatch):
+    """Features say nothing, so that a node by itself is never in doubt; its neighbours say that it is wrong."""
+    monkeypatch.setattr(suspects, "fit_noise", lambda judges, seed, n_jobs: Noise(1.0, 2.0, 1e-6, 0.0, np.zeros((0, 0))))
+    nothing, edges = np.zeros((3, 1)), np.array([[0, 1], [1, 2]])
+    model = GraphLabeler(loss="crf", C=1.0, max_epochs=20).fit([(nothing, edges)] * 8, [list("aaa"), list("bbb")] * 4)
+    odd = model.judge([(nothing, edges)], [list("aba")], folds=None).found
+    assert odd.evidence.given == pytest.approx(0.5, abs=0.05) and odd.parts[1] > 1.0

@@ -92,6 +92,11 @@ def by_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) ->
     return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs)
 
 
+def by_joint_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
+    """The same by the joint opinion alone: where features say little of a position by itself, what is given around it much."""
+    return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs, second_opinion=False)
+
+
 def by_rates(chance: np.ndarray, known: np.ndarray) -> Conclude:
     """The same for outputs whose mistakes come in long runs (see `partwise.solvers.error_rates`).
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, judge, unfitted
+from partwise.tasks.common.suspects import FindsSuspects, Judged, by_joint_noise, fitted_like, judge, unfitted
 from partwise.tasks.graphs.data import read_data
 
 
@@ -35,7 +35,7 @@ class GraphSuspects(FindsSuspects):
         if fitted:
             me._check_size(problem, me.weights_)
         learners: list[Any] = []
-        found = judge(me, problem, folds, judges=learners)
+        found = judge(me, problem, folds, judges=learners, conclude=by_joint_noise)
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
         names, labels, starts, believed = me.classes_.tolist(), given.labels, given.starts, found.evidence.believed
