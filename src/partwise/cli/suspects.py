@@ -12,6 +12,7 @@ from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
 from partwise.cli.options import JSON, QUIET, as_command, parameter
 from partwise.cli.paths import check_paths, is_file
+from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
 from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command import Seconds
@@ -51,6 +52,8 @@ def command() -> Any:
 @in_words
 def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Load or train, read, judge, list."""
+    from partwise.tasks.common.suspects import watched
+
     seconds, by_itself = Seconds(), alone("suspects", given)
     if (file is None) == (by_itself is None):
         raise Refusal("Give a model and a file; or, with --train, a file alone.")
@@ -74,7 +77,8 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         loaded, task = load(model, given["n_jobs"])
         options = options_for(task, "suspects", given, model)
         seconds("load")
-    listing = task.command.suspects(loaded, file or str(model), options, seconds)
+    with warnings_as_notes(ProgressLines(quiet).say), spinner(f"reading {file or model}", quiet) as update, watched(update):
+        listing = task.command.suspects(loaded, file or str(model), options, seconds)
     seconds("judge")
     top = options.top
     if output is not None:
