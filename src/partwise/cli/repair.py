@@ -26,21 +26,30 @@ from partwise.tasks.common.registry import BY_VERB, RegisteredTask
 METRICS = ("accuracy", "f1", "precision", "recall", "uas", "las", "ndcg@10", "map")  #: those that are shown, where there are any
 HELP = """Correct labels of a file, as decided in the page that partwise suspects --html has made.
 
+Its button "Download decisions" gives the second file:
+
     partwise repair train.txt train.txt.decisions.json -o corrected.txt
 
 Every other byte stays as it is. Decisions that do not fit the file are refused: it must be the one that the page was made of.
-With --retrain, a model is trained on the file as it was and another on the corrected one; both are scored by a held-out file.
+
+    partwise repair train.txt train.txt.decisions.json -o new.txt --retrain test.txt --like model
+
+also trains a model on the file as it was and another on the corrected one, as that model was trained, and scores both by a
+held-out file: has it helped?
 """
 
 
 def command() -> Any:
     """The verb."""
     where = typer.Option("--output", "-o", help="Where to write the corrected file; '-': stdout.", rich_help_panel=OUTPUT)
-    held_out = typer.Option(help="Held-out file: the scores of models of the file before and after.", rich_help_panel=LEARNING)
-    like = typer.Option(help="With --retrain: with the loss, C and so on of this model.", rich_help_panel=LEARNING)
+    held_out = typer.Option(help="Held-out file to score by: train on the file before and after.", rich_help_panel=LEARNING)
+    like = typer.Option(
+        help="With --retrain: with the features, loss, C and so on of this model. (default: as train by itself)",
+        rich_help_panel=LEARNING,
+    )
     parameters = [
         parameter("file", str, typer.Argument(help="The file that the page of suspects was made of.")),
-        parameter("decisions", Path, typer.Argument(help="What the page's 'download decisions' has made.")),
+        parameter("decisions", Path, typer.Argument(help="What 'Download decisions' of the page has made, JSON.")),
         parameter("output", Path, where),
         parameter("retrain", str | None, held_out, None),
         parameter("like", Path | None, like, None),
@@ -77,7 +86,8 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
     seconds("repair")
     write(output, corrected)
     seconds("write")
-    told = f"{len(decided.changes):,} labels of {file} corrected in {len({one.line for one in decided.changes}):,} lines"
+    labels, lines = len(decided.changes), len({one.line for one in decided.changes})
+    told = f"{labels:,} label{'s' * (labels != 1)} of {file} corrected in {lines:,} line{'s' * (lines != 1)}"
     said: list[Any] = [f"{told}: {decided.counted()}"]
     found: dict[str, Any] = {
         "file": file,

@@ -23,22 +23,23 @@ from partwise.tasks.common.registry import RegisteredTask
 
 SHARES = (8, 4, 2, 1)  #: of a learning curve: an eighth of the examples, a quarter, ...
 MOST_NAMES = 12  # of a list of labels, say
-HELP = """Write a page about a model and a file that has the truth: one file for the browser, without a server or the network.
+HELP = """How good is a model on a file that has the truth, and where is it wrong? As a page for the browser, and as numbers.
+
+Scores with intervals, labels and what they are taken for, mistakes with examples, drawings of wrong answers, calibration where
+the model has probabilities, how the training went, the strongest weights:
 
     partwise report model test.txt --html report.html
 
-Scores with intervals, labels and what they are taken for, mistakes with examples, drawings of wrong answers, calibration where
-the model has probabilities, how the training went, the strongest weights. --json prints the same numbers.
+It is one file, and needs neither a server nor the network. Without --html the scores are printed; --json prints all numbers. With
+an option more, models are trained anew on an eighth, a quarter, half and all of the training file: would more data help?
 
     partwise report model test.txt --html report.html --train train.txt --learning-curve
-
-trains anew on an eighth, a quarter, half and all of the training file, too: would more data help?
 """
 
 
 def command() -> Any:
     """The verb."""
-    page = typer.Option("--html", help="Write the page here; needs jinja2 and matplotlib.", rich_help_panel=OUTPUT)
+    page = typer.Option("--html", help="Write the page here; needs partwise[html].", rich_help_panel=OUTPUT)
     curve = typer.Option("--learning-curve", help="Train on parts of --train, and score by the file.", rich_help_panel=LEARNING)
     training = typer.Option("--train", help="With --learning-curve: the file to train on.", rich_help_panel=LEARNING)
     parameters = [
@@ -82,7 +83,8 @@ def run(
     options = options_for(task, "report", given, model)
     seconds("load")
     say = ProgressLines(quiet).say
-    with warnings_as_notes(say), spinner(f"{model} answers {file}", quiet):
+    say(f"{model} answers {file}")
+    with warnings_as_notes(say), spinner("comparing with the truth", quiet):
         report = task.command.report(loaded, file, options)
     seconds("answer")
     facts, history = facts_of(model, loaded, task), history_of(loaded)

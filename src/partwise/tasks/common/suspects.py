@@ -81,8 +81,8 @@ def dealt(n: int, k: int, seed: int) -> np.ndarray:
 def folds_of(model: Any, folds: Any, n: int) -> int | None:
     """How many parts n examples are judged in; None: by the model itself."""
     if isinstance(folds, str) and folds == "auto":
-        fitted = hasattr(model, "weights_")
-        return None if fitted and (n < 2 or not model._loss().is_convex) else min(FOLDS, max(n, 2))
+        fitted, robust = hasattr(model, "weights_"), model.judged_by_sums and not model._loss().is_convex
+        return None if fitted and (n < 2 or robust) else min(FOLDS, max(n, 2))
     if folds is not None and (not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2):
         raise ValueError(f"The 'folds' parameter must be an int in the range [2, inf), 'auto' or None. Got {folds!r} instead.")
     return None if folds is None else int(folds)
