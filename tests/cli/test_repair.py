@@ -2,12 +2,19 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import small_queries
 from partwise.cli.app import app
+from partwise.cli.model_verbs import load
+from partwise.cli.repair import reading_of, training_on
 from partwise.datasets import make_sentences
 from partwise.files.text_edits import EditableText
+from partwise.tasks.common.command import Seconds, fitted
+from partwise.tasks.common.decisions import Decisions
+from partwise.tasks.common.registry import BY_VERB
 
 
 def partwise(*words):
@@ -97,6 +104,42 @@ def test_refusals(case):
     (folder / "decisions.json").write_text(json.dumps({**said, "task": "swim"}))
     result = partwise("repair", *words)
     assert result.exit_code == 1 and "no task 'swim' whose files can be corrected" in result.stderr
+
+
+@pytest.mark.interpreted
+def test_like_a_tagger_is_with_its_templates(case):
+    folder, decide = case
+    file, path = decide(label_column=2)[:2]
+    (folder / "templates").write_text("w[0]\nw[-1]|w[0]\n")
+    assert partwise("train", "tag", file, "-t", folder / "templates", "--epochs", 2, "-o", folder / "model", "-q").exit_code == 0
+    decided = Decisions.read(path)
+    (task, options), like = reading_of(decided), load(folder / "model")[0]
+    again = fitted(training_on(task, decided, options, like, str(file)))
+    assert again.encoder_.feature_names() == like.encoder_.feature_names()
+    np.testing.assert_array_equal(again.weights_, like.weights_)
+    assert training_on(task, decided, options, None, str(file)).estimator.templates == task.core().templates
+
+
+@pytest.mark.interpreted
+def test_a_ranker_trained_again_knows_whether_its_features_are_scaled(tmp_path):
+    X, y, groups = small_queries.documents()
+    (tmp_path / "train").write_text(small_queries.as_letor(X, y, groups))
+    task = BY_VERB["rank"]
+    decided = Decisions("d", "rank", "train", "", "utf-8", {"encoding": "utf-8"}, {}, [])
+    options, seconds = task.command.options(), Seconds()
+    scores = {}
+    for raw in (False, True):
+        words = ("--raw",) if raw else ()
+        assert partwise("train", "rank", tmp_path / "train", *words, "--epochs", 3, "-o", tmp_path / "model", "-q").exit_code == 0
+        like = load(tmp_path / "model")[0]
+        made = fitted(training_on(task, decided, options, like, str(tmp_path / "train")))
+        assert made.training_["raw"] is raw
+        told = [
+            task.command.evaluate(one, str(tmp_path / "train"), task.command.evaluate_options(), seconds) for one in (made, like)
+        ]
+        assert told[0].found == told[1].found
+        scores[raw] = made.weights_.tolist()
+    assert scores[True] != scores[False]
 
 
 @pytest.mark.slow

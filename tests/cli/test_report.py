@@ -58,7 +58,7 @@ def test_scores_for_people_and_a_learning_curve(folder):
 
 def test_what_is_trained_again_is_the_same_model(folder):
     model, command = load(folder / "model"), BY_VERB["tag"].command
-    training = command.train_again(model, str(folder / "train"), command.report_options())
+    training = command.train_again(model, str(folder / "train"), vars(command.report_options()))
     training.fit(checkpoint=None)
     np.testing.assert_array_equal(training.estimator.weights_, model.weights_)
 

@@ -51,6 +51,12 @@ def filled(options: type[Kind], given: dict[str, Any]) -> Kind:
     return options(**values)
 
 
+def flowing(text: str) -> str:
+    """Without line breaks in a paragraph, so that a terminal of any width breaks it; examples, which are indented, stay."""
+    paragraphs = text.strip("\n").split("\n\n")
+    return "\n\n".join(one if one.startswith(" ") else " ".join(one.split("\n")) for one in paragraphs)
+
+
 def as_command(name: str, text: str, parameters: Sequence[inspect.Parameter], run: Callable[..., None]) -> Any:
     """A command with these parameters."""
 
@@ -59,7 +65,7 @@ def as_command(name: str, text: str, parameters: Sequence[inspect.Parameter], ru
 
     verb.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
     verb.__annotations__ = {one.name: one.annotation for one in parameters}
-    verb.__doc__ = text
+    verb.__doc__ = text = flowing(text)
     app = typer.Typer(add_completion=False)
     app.command(name=name, help=text)(verb)
     return typer.main.get_command(app)

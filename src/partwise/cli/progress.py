@@ -6,12 +6,41 @@ import contextlib
 import json
 import math
 import sys
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
 MOST_KEPT = 200  # epochs
+
+
+@contextlib.contextmanager
+def spinner(text: str, quiet: bool) -> Iterator[Callable[[str], Any]]:
+    """Something that turns while long work goes on, where a person is watching; what is yielded changes the text beside it."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda text: None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(text) as status:
+        yield status.update
+
+
+@contextlib.contextmanager
+def warnings_as_notes(say: Callable[[str], Any]) -> Iterator[None]:
+    """Warnings become lines for people, without the place in our sources; the same words are said once."""
+    said = set()
+
+    def note(message: Any, *more: Any, **further: Any) -> None:
+        if str(message) not in said:
+            said.add(str(message))
+            say(f"note: {message}")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = note
+        yield
 
 
 class ProgressLines:
@@ -27,18 +56,13 @@ class ProgressLines:
 
     def __init__(self, quiet: bool, metric: str = "accuracy"):
         self.quiet, self.metric = quiet, metric
-        self.status: Any = None
+        self.update: Callable[[str], Any] = lambda text: None
         self.shown = 0
 
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """A spinner while it runs, where a person is watching."""
-        if self.quiet or not sys.stderr.isatty():
-            yield
-            return
-        from rich.console import Console
-
-        with Console(stderr=True).status("reading and encoding") as self.status:
+        with spinner("reading and encoding", self.quiet) as self.update:
             yield
 
     def say(self, text: str) -> None:
@@ -65,8 +89,7 @@ class ProgressLines:
             f"{left:.1f}",
         )
         self.say("".join(cell.rjust(width) for cell, (_, width) in zip(cells, COLUMNS, strict=True)))
-        if self.status is not None:
-            self.status.update(f"epoch {record.epoch + 1}, at most {left:.0f} s left")
+        self.update(f"epoch {record.epoch + 1}, at most {left:.0f} s left")
 
 
 def _or_dash(value: float, form: str) -> str:

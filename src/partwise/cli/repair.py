@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,30 +16,40 @@ from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import load
 from partwise.cli.options import JSON, QUIET, as_command, parameter
 from partwise.cli.paths import check_paths
+from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.files.text_edits import EditableText
-from partwise.tasks.common.command import Seconds
-from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal, parameters_of, percent
+from partwise.tasks.common.command import Seconds, fitted
+from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal, Training, parameters_of, percent
 from partwise.tasks.common.decisions import Decisions
 from partwise.tasks.common.registry import BY_VERB, RegisteredTask
 
 METRICS = ("accuracy", "f1", "precision", "recall", "uas", "las", "ndcg@10", "map")  #: those that are shown, where there are any
 HELP = """Correct labels of a file, as decided in the page that partwise suspects --html has made.
 
+Its button "Download decisions" gives the second file:
+
     partwise repair train.txt train.txt.decisions.json -o corrected.txt
 
 Every other byte stays as it is. Decisions that do not fit the file are refused: it must be the one that the page was made of.
-With --retrain, a model is trained on the file as it was and another on the corrected one; both are scored by a held-out file.
+
+    partwise repair train.txt train.txt.decisions.json -o new.txt --retrain test.txt --like model
+
+also trains a model on the file as it was and another on the corrected one, as that model was trained, and scores both by a
+held-out file: has it helped?
 """
 
 
 def command() -> Any:
     """The verb."""
     where = typer.Option("--output", "-o", help="Where to write the corrected file; '-': stdout.", rich_help_panel=OUTPUT)
-    held_out = typer.Option(help="Held-out file: the scores of models of the file before and after.", rich_help_panel=LEARNING)
-    like = typer.Option(help="With --retrain: with the loss, C and so on of this model.", rich_help_panel=LEARNING)
+    held_out = typer.Option(help="Held-out file to score by: train on the file before and after.", rich_help_panel=LEARNING)
+    like = typer.Option(
+        help="With --retrain: with the features, loss, C and so on of this model. (default: as train by itself)",
+        rich_help_panel=LEARNING,
+    )
     parameters = [
         parameter("file", str, typer.Argument(help="The file that the page of suspects was made of.")),
-        parameter("decisions", Path, typer.Argument(help="What the page's 'download decisions' has made.")),
+        parameter("decisions", Path, typer.Argument(help="What 'Download decisions' of the page has made, JSON.")),
         parameter("output", Path, where),
         parameter("retrain", str | None, held_out, None),
         parameter("like", Path | None, like, None),
@@ -70,10 +82,12 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
         task.command.check_repaired(source.original, corrected, options)
     except (TypeError, AttributeError):
         raise Refusal(f"{decided.name} is damaged or was altered: it does not say how {file} is to be read.") from None
+    start = functools.partial(training_on, task, decided, options, load_like(task, like))
     seconds("repair")
     write(output, corrected)
     seconds("write")
-    told = f"{len(decided.changes):,} labels of {file} corrected in {len({one.line for one in decided.changes}):,} lines"
+    labels, lines = len(decided.changes), len({one.line for one in decided.changes})
+    told = f"{labels:,} label{'s' * (labels != 1)} of {file} corrected in {lines:,} line{'s' * (lines != 1)}"
     said: list[Any] = [f"{told}: {decided.counted()}"]
     found: dict[str, Any] = {
         "file": file,
@@ -83,7 +97,8 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
         "changes": len(decided.changes),
     }
     if retrain is not None:
-        scores = before_and_after(task, (source.original, corrected), retrain, options, like, seconds)
+        with warnings_as_notes(ProgressLines(quiet).say), spinner("reading", quiet) as update:
+            scores = before_and_after(task, (source.original, corrected), retrain, options, start, seconds, update)
         found |= scores
         said += table(scores["before"], scores["after"], retrain)
     if not quiet:
@@ -104,33 +119,47 @@ def reading_of(decided: Decisions) -> tuple[RegisteredTask, Any]:
 
 
 def before_and_after(
-    task: RegisteredTask, files: tuple[bytes, bytes], held_out: str, options: Any, like: Path | None, seconds: Seconds
+    task: RegisteredTask,
+    files: tuple[bytes, bytes],
+    held_out: str,
+    options: Any,
+    start: Callable[[str], Training],
+    seconds: Seconds,
+    update: Callable[[str], Any],
 ) -> dict[str, Any]:
     """Scores of a model of the file as it was, and of one of the corrected file."""
-    parameters = {} if like is None else parameters_like(task, like)
-    made = {**parameters, **parameters_of(options, task.core)}
     names = {field.name for field in dataclasses.fields(task.command.evaluate_options)}
     reading = {name: value for name, value in vars(options).items() if name in names and name in task.command.reading}
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for when, content in zip(("before", "after"), files, strict=True):
+            update(f"training on the file {when} the corrections")
             path = Path(folder) / when
             path.write_bytes(content)
-            training = task.command.start(str(path), None, options, lambda **more: task.core(**{**more, **made}))
-            training.fit(checkpoint=None)
+            model = fitted(start(str(path)))
             seconds("train")
-            told = task.command.evaluate(training.estimator, held_out, task.command.evaluate_options(**reading), seconds)
+            told = task.command.evaluate(model, held_out, task.command.evaluate_options(**reading), seconds)
             found[when] = {name: told.found[name] for name in METRICS if told.found.get(name) is not None}
             seconds("score")
     return found
 
 
-def parameters_like(task: RegisteredTask, path: Path) -> dict[str, Any]:
-    """Those of a model of the same task."""
+def training_on(task: RegisteredTask, decided: Decisions, options: Any, like: Any, file: str) -> Training:
+    """A file and what is to learn from it: an estimator like that model, or as ``train`` makes it by itself."""
+    if like is not None:
+        return task.command.train_again(like, file, decided.reading)
+    made = parameters_of(options, task.core)
+    return task.command.start(file, None, options, lambda **more: task.core(**{**more, **made}))
+
+
+def load_like(task: RegisteredTask, path: Path | None) -> Any:
+    """The model to train others like, of the same task; None: there is none."""
+    if path is None:
+        return None
     model, own = load(path)
     if own is not task:
         raise Refusal(f"--like {path}: it {own.does}, and the file is for a model that {task.does}.")
-    return {name: value for name, value in model.parameters().items() if value is not None}
+    return model
 
 
 def table(before: dict[str, float], after: dict[str, float], held_out: str) -> list[str]:

@@ -15,29 +15,31 @@ from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, load, options_for
 from partwise.cli.options import JOBS, JSON, QUIET, as_command, parameter
 from partwise.cli.paths import check_paths, is_file
+from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.report_page import made_report, require_extra
-from partwise.tasks.common.command import Seconds
+from partwise.tasks.common.command import Seconds, fitted
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal, percent
 from partwise.tasks.common.registry import RegisteredTask
 
 SHARES = (8, 4, 2, 1)  #: of a learning curve: an eighth of the examples, a quarter, ...
 MOST_NAMES = 12  # of a list of labels, say
-HELP = """Write a page about a model and a file that has the truth: one file for the browser, without a server or the network.
+HELP = """How good is a model on a file that has the truth, and where is it wrong? As a page for the browser, and as numbers.
+
+Scores with intervals, labels and what they are taken for, mistakes with examples, drawings of wrong answers, calibration where
+the model has probabilities, how the training went, the strongest weights:
 
     partwise report model test.txt --html report.html
 
-Scores with intervals, labels and what they are taken for, mistakes with examples, drawings of wrong answers, calibration where
-the model has probabilities, how the training went, the strongest weights. --json prints the same numbers.
+It is one file, and needs neither a server nor the network. Without --html the scores are printed; --json prints all numbers. With
+an option more, models are trained anew on an eighth, a quarter, half and all of the training file: would more data help?
 
     partwise report model test.txt --html report.html --train train.txt --learning-curve
-
-trains anew on an eighth, a quarter, half and all of the training file, too: would more data help?
 """
 
 
 def command() -> Any:
     """The verb."""
-    page = typer.Option("--html", help="Write the page here; needs jinja2 and matplotlib.", rich_help_panel=OUTPUT)
+    page = typer.Option("--html", help="Write the page here; needs partwise[html].", rich_help_panel=OUTPUT)
     curve = typer.Option("--learning-curve", help="Train on parts of --train, and score by the file.", rich_help_panel=LEARNING)
     training = typer.Option("--train", help="With --learning-curve: the file to train on.", rich_help_panel=LEARNING)
     parameters = [
@@ -80,12 +82,16 @@ def run(
     loaded, task = load(model, jobs)
     options = options_for(task, "report", given, model)
     seconds("load")
-    say = (lambda text: None) if quiet else (lambda text: print(text, file=sys.stderr, flush=True))
+    say = ProgressLines(quiet).say
     say(f"{model} answers {file}")
-    report = task.command.report(loaded, file, options)
+    with warnings_as_notes(say), spinner("comparing with the truth", quiet):
+        report = task.command.report(loaded, file, options)
     seconds("answer")
     facts, history = facts_of(model, loaded, task), history_of(loaded)
-    points = curve_of(task, loaded, file, train, options, report.scores[0].name, say) if train is not None else []
+    points: list[dict[str, Any]] = []
+    if train is not None:
+        with warnings_as_notes(say), spinner(f"training on parts of {train}", quiet):
+            points = curve_of(task, loaded, file, train, options, report.scores[0].name, say)
     seconds("train")
     about = {"model": str(model), "file": file, "task": task.verb, "level": options.level}
     if html is not None:
@@ -180,7 +186,7 @@ def curve_of(
     judging = own.evaluate_options(**reading, **({"intervals": False} if "intervals" in names else {}))
     points: list[dict[str, Any]] = []
     for share in SHARES:
-        training = own.train_again(model, train, options)
+        training = own.train_again(model, train, vars(options))
         n = training.n_examples
         if n < 2 * SHARES[0]:
             raise Refusal(f"{train}: a learning curve takes at least {2 * SHARES[0]} examples. Got {n}.")
@@ -188,9 +194,8 @@ def curve_of(
         weight = np.zeros(n)
         weight[order[: n // share]] = 1.0
         training.estimator.n_jobs = model.n_jobs
-        training.fit(checkpoint=None, weight=None if share == 1 else weight)
-        training.estimator.training_ = training.about()
-        value = own.evaluate(training.estimator, file, judging, Seconds()).found[measure]
+        made = fitted(training, None if share == 1 else weight)
+        value = own.evaluate(made, file, judging, Seconds()).found[measure]
         points.append({"examples": n // share, "measure": measure, "value": value})
         say(f"trained on {n // share:,} of {n:,} examples: {measure} {percent(value)}")
     return points

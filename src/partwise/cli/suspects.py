@@ -12,34 +12,38 @@ from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
 from partwise.cli.options import JSON, QUIET, as_command, parameter
 from partwise.cli.paths import check_paths, is_file
+from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
 from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
 
 SHOWN = 20  # rows of the table, unless told otherwise
-HELP = """Find labels that are probably wrong, and how probably.
+HELP = """Find labels that are probably wrong, worst first, each with the probability that it is.
+
+Of a file that has labels, the one that the model was trained on, say, whatever its task is:
 
     partwise suspects model train.txt
 
-judges each fifth of the file by a model trained on the rest, with the features and parameters of yours. Without a model:
+Models learn wrong labels, too: so each fifth of the file is judged by models trained on the rest, with the features and
+parameters of yours. That takes ten trainings. Of a column file (train tag) without a model:
 
     partwise suspects --train train.txt
 
-A page to look at them one by one, and to correct them (partwise repair writes the corrected file):
+A page to look at them one by one and decide; then partwise repair writes the corrected file:
 
-    partwise suspects model train.txt --html review.html
+    partwise suspects model train.txt --precision 0.9 --html review.html
 """
 
 
 def command() -> Any:
     """The verb."""
     where = typer.Option(
-        "--output", "-o", help="Write them here, tab-separated, a line each, '-': stdout.", rich_help_panel=OUTPUT
+        "--output", "-o", help="Write all of them here, tab-separated, a line each; '-': stdout.", rich_help_panel=OUTPUT
     )
     parameters = [
         parameter("model", Path, typer.Argument(help="Model file; or, with --train, the file itself.")),
-        parameter("file", str | None, typer.Argument(help="File with labels; gz; '-' is stdin."), None),
+        parameter("file", str | None, typer.Argument(help="File with the labels to judge; gz; '-' is stdin."), None),
         *all_options("suspects"),
         parameter("output", Path | None, where, None),
         JSON,
@@ -51,6 +55,8 @@ def command() -> Any:
 @in_words
 def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
     """Load or train, read, judge, list."""
+    from partwise.tasks.common.suspects import watched
+
     seconds, by_itself = Seconds(), alone("suspects", given)
     if (file is None) == (by_itself is None):
         raise Refusal("Give a model and a file; or, with --train, a file alone.")
@@ -74,7 +80,8 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         loaded, task = load(model, given["n_jobs"])
         options = options_for(task, "suspects", given, model)
         seconds("load")
-    listing = task.command.suspects(loaded, file or str(model), options, seconds)
+    with warnings_as_notes(ProgressLines(quiet).say), spinner(f"reading {file or model}", quiet) as update, watched(update):
+        listing = task.command.suspects(loaded, file or str(model), options, seconds)
     seconds("judge")
     top = options.top
     if output is not None:
@@ -108,6 +115,8 @@ def said(listing: Any, top: int | None) -> list[Any]:
     lines, n = listing.in_words(), min(top or SHOWN, len(listing.rows))
     if n:
         lines.append(listing.table(n))
+    else:
+        lines.append("none is so probably wrong as to be listed; a lower --precision, 0.3 say, lists those in most doubt")
     if n < len(listing.rows):
         lines.append(f"the first {n} of {len(listing.rows):,}; --top N for more, -o FILE for all")
     return lines

@@ -11,7 +11,6 @@ import contextlib
 import signal
 import sys
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from partwise.cli.common import in_words, print_json
 from partwise.cli.lazy_group import lazy_group
 from partwise.cli.options import as_command, as_parameters, filled, parameter
 from partwise.cli.paths import check_paths
-from partwise.cli.progress import ProgressLines, draw_history, kept_history, write_history
+from partwise.cli.progress import ProgressLines, draw_history, kept_history, warnings_as_notes, write_history
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
 from partwise.tasks.common.registry import BY_VERB, TASKS, RegisteredTask
@@ -136,9 +135,7 @@ class Session:
             self.say(f"note: there is no {self.checkpoint}: starting from the beginning")
         with contextlib.suppress(ValueError):  # not in the main thread: a test
             signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill is an interruption: what was learnt is kept
-        with warnings.catch_warnings(), self.progress.running():
-            warnings.simplefilter("always")
-            warnings.showwarning = lambda message, *more, **further: self.say(f"note: {message}")
+        with warnings_as_notes(self.say), self.progress.running():
             training.fit(checkpoint=self.checkpoint if self.how.checkpoint_every > 0 or self.how.resume else None)
         estimator.callbacks = None
         self.mark("features")

@@ -17,8 +17,10 @@ def test_lists_of_suspects():
     about = {"loss": "ramp", "folds": 5, "expected": 2.2}
     listing = Listing(titles, rows, (7, "rows"), about, "in context", truth)
     first, second = listing.in_words()
-    assert first == "3 of 7 rows are listed; about 2 are wrong (judged in 5 parts by models of the others, loss ramp)"
+    assert first == "3 of 7 rows are listed; about 2 of all are wrong (judged in 5 parts by models of the others, loss ramp)"
     assert second == "2 are wrong, 1 of them found: precision 50.00 %, recall 50.00 %, average precision 83.33 %"
+    none = Listing(titles, [], (7, "rows"), about, truth=found_among(np.array([True, False]), [], np.zeros(2)))
+    assert "precision -, recall 0.00 %" in none.in_words()[1]
     assert listing.as_text(1).decode() == "\t".join(titles) + "\n0\t0\t0.9\ta b\tX\t[Y]\n"
     assert Listing(titles, [], (7, "rows"), {}).as_text().decode() == "\t".join(titles) + "\n"
     where = io.StringIO()

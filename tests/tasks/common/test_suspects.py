@@ -1,12 +1,16 @@
 """Who judges, and how suspects are ranked."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from partwise.passes import Evidence
+from partwise.solvers.dca import DCA
 from partwise.solvers.noise import Judgement, fit_noise
 from partwise.tasks.classification.estimator import Classifier
-from partwise.tasks.common.suspects import Judged, dealt, folds_of, head, probability
+from partwise.tasks.common.suspects import Judged, dealt, folds_of, head, probability, watched
+from partwise.tasks.ranking.estimator import Ranker
 
 
 def test_the_head_of_a_ranking():
@@ -27,11 +31,39 @@ def test_who_judges():
     fitted.weights_ = robust.weights_ = np.zeros(2)
     assert folds_of(fresh, "auto", 100) == folds_of(fitted, "auto", 100) == folds_of(Classifier(loss="ramp"), "auto", 100) == 5
     assert folds_of(robust, "auto", 100) is None and folds_of(fitted, "auto", 3) == 3 and folds_of(fitted, "auto", 1) is None
+    ranker = Ranker(loss="ramp_do")
+    ranker.weights_ = np.zeros(2)
+    assert folds_of(ranker, "auto", 100) == 5  # for NDCG such a loss is the usual one, and refuses nothing
     assert folds_of(fitted, None, 100) is None and folds_of(robust, 4, 100) == 4
     for wrong in (1, True, 2.5, "five"):
         with pytest.raises(ValueError, match="The 'folds' parameter"):
             folds_of(fitted, wrong, 100)
     assert np.bincount(dealt(11, 5, 0)).tolist() == [3, 2, 2, 2, 2]
+
+
+@pytest.mark.interpreted
+def test_judging_says_how_far_it_is_and_can_be_interrupted(monkeypatch):
+    X, y = np.array([[1.0], [2.0], [-1.0], [-2.0]] * 2), [1, 1, 0, 0] * 2
+    model, told = Classifier(loss="crf", solver="dca", max_epochs=2), []
+    with watched(told.append):
+        model.suspects(X, y, folds=2)
+    judges = [f"training judge {k} of 4" for k in (1, 2, 3, 4)]
+    assert [words for words in told if words in judges] == judges
+    model.suspects(X, y, folds=2)  # unwatched
+    assert [words for words in told if words in judges] == judges
+    epoch, epochs = DCA.epoch, []
+
+    def impatient(self, task, state):
+        epochs.append(1)
+        if len(epochs) == 2:
+            raise KeyboardInterrupt
+        return epoch(self, task, state)
+
+    monkeypatch.setattr(DCA, "epoch", impatient)
+    with warnings.catch_warnings(), pytest.raises(KeyboardInterrupt):
+        warnings.simplefilter("error")
+        model.suspects(X, y, folds=2)
+    assert len(epochs) == 2  # the next judge is not trained
 
 
 def test_records_name_what_is_disputed_worst_first():

@@ -9,6 +9,7 @@ import dataclasses
 import importlib
 import json
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
@@ -38,6 +39,18 @@ class Told(NamedTuple):
 
     found: dict[str, Any]
     text: Any  #: a string, or anything that rich can print
+
+
+def fitted(training: Training, weight: Any = None) -> Any:
+    """The estimator, trained: it knows how its file was read. An interruption is no model."""
+    estimator = training.estimator
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*fit was interrupted")
+        training.fit(checkpoint=None, weight=weight)
+    if estimator.result_.status == "interrupted":
+        raise KeyboardInterrupt
+    estimator.training_ = training.about()
+    return estimator
 
 
 class Command:
@@ -85,12 +98,12 @@ class Command:
             **{"n_examples": len(data), **more},
         )
 
-    def train_again(self, model: Any, file: str, options: Any) -> Training:
-        """What it takes to train another model as this one was, on a file that is read as the options of ``report`` say."""
+    def train_again(self, model: Any, file: str, reading: Mapping[str, Any]) -> Training:
+        """What it takes to train another model as this one was, on a file; `reading`: options that say how it is read."""
         own = {field.name for field in dataclasses.fields(self.options)}
-        given = {name: value for name, value in vars(options).items() if name in own and value is not None}
+        given = {name: value for name, value in reading.items() if name in own and value is not None}
         return self.start(
-            file, None, self.options(**{**given, **self.reading_like(model)}), lambda **more: self.like(model, more)
+            file, None, self.options(**{**self.reading_like(model), **given}), lambda **more: self.like(model, more)
         )
 
     def like(self, model: Any, more: dict[str, Any]) -> Any:

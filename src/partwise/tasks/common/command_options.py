@@ -134,19 +134,24 @@ class Suspects:
     folds: int | None = option(
         LEARNING,
         "Judge each of so many parts of the file by a model trained anew on the others, which has not learnt its mistakes; "
-        "0: by one model. (default: 5, but 0 for a model whose loss is a ramp)",
+        "0: by the model itself. (default: 5, but 0 for a model that refuses wrong labels by itself: one trained with a ramp loss)",
         min=0,
     )
     precision: float | None = option(
-        OUTPUT, "List as many as can be, such that this share of them is wrong. (default: what is rather wrong than right)"
+        OUTPUT,
+        "List as many as can be so that this share of them is wrong, as far as the probabilities tell. (default: those that are "
+        "more probably wrong than right)",
     )
     parts: bool = option(
-        OUTPUT, "Rank single parts instead of whole examples: tokens, words, brackets.", "--parts", default=False
+        OUTPUT,
+        "Rank single parts instead of whole examples: tokens, words, brackets, pixels, bases, documents; not of tables.",
+        "--parts",
+        default=False,
     )
     random_state: int = option(LEARNING, "Of the parts and of the order of the examples.", "--seed", min=0, default=0)
     top: int | None = option(OUTPUT, "At most so many. (default: all; 20 in the table)", min=1)
     html: Path | None = option(
-        OUTPUT, "Write a page to look at them in a browser, and to correct them (see repair); needs jinja2.", "--html"
+        OUTPUT, "Write a page to look at them in a browser and decide (see repair); needs partwise[html].", "--html"
     )
     truth: str | None = option(FILES, "The same file with correct labels: how many of the wrong ones are found?")
     encoding: str = option(FILES, "Of the text.", default="utf-8")

@@ -142,7 +142,7 @@ class JudgedFile:
             [self.part_row(p) if parts else self.example_row(p) for p in ranked],
             (m, self.parts) if parts else (n, self.examples),
             {**about_judgement(self.model, options.folds_to_judge(), found, parts), self.examples: n, self.parts: m},
-            f"of {self.examples}" if parts else f"{self.parts} in doubt: [given > believed]",
+            "where" if parts else f"{self.parts} in doubt: [given > believed]",
             known,
             lambda source, top: self.review(source, self.doubted(ranked[:top], parts), not (parts and self.alone)),
         )

@@ -12,6 +12,7 @@ import numpy as np
 
 from partwise.files.text_edits import EditableText
 from partwise.solvers.noise import Judgement
+from partwise.tasks.common.command_options import percent
 from partwise.tasks.common.error_ranking import average_precision
 from partwise.tasks.common.review import Review
 from partwise.tasks.common.suspects import folds_of, judge_like, probability
@@ -48,11 +49,11 @@ class Listing:
         n, what = self.judged
         folds = self.about["folds"]
         how = f"judged in {folds} parts by models of the others" if folds else "judged by one model"
-        said = f"{len(self.rows):,} of {n:,} {what} are listed; about {self.about['expected']:,.0f} are wrong"
+        said = f"{len(self.rows):,} of {n:,} {what} are listed; about {self.about['expected']:,.0f} of all are wrong"
         lines = [f"{said} ({how}, loss {self.about['loss']})"]
         if (truth := self.truth) is not None:
             names = ("precision", "recall", "average_precision")
-            parts = ", ".join(f"{name.replace('_', ' ')} {100 * truth[name]:.2f} %" for name in names)
+            parts = ", ".join(f"{name.replace('_', ' ')} {percent(truth[name])}" for name in names)
             lines.append(f"{truth['wrong']:,} are wrong, {truth['found']:,} of them found: {parts}")
         return lines
 

@@ -16,8 +16,11 @@ Cost: two trainings for each fold, and twice what `noise` says.
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -32,6 +35,7 @@ from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
 FOLDS = 5
 ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
 LEAST_WEIGHT = 1e-6
+WATCHER: ContextVar[Callable[[str], Any] | None] = ContextVar("watcher", default=None)
 
 
 @dataclass(frozen=True)
@@ -77,8 +81,8 @@ def dealt(n: int, k: int, seed: int) -> np.ndarray:
 def folds_of(model: Any, folds: Any, n: int) -> int | None:
     """How many parts n examples are judged in; None: by the model itself."""
     if isinstance(folds, str) and folds == "auto":
-        fitted = hasattr(model, "weights_")
-        return None if fitted and (n < 2 or not model._loss().is_convex) else min(FOLDS, max(n, 2))
+        fitted, robust = hasattr(model, "weights_"), model.judged_by_sums and not model._loss().is_convex
+        return None if fitted and (n < 2 or robust) else min(FOLDS, max(n, 2))
     if folds is not None and (not isinstance(folds, Integral) or isinstance(folds, bool) or folds < 2):
         raise ValueError(f"The 'folds' parameter must be an int in the range [2, inf), 'auto' or None. Got {folds!r} instead.")
     return None if folds is None else int(folds)
@@ -140,18 +144,50 @@ def judge(
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
     part, learner = dealt(n, folds, seed), judge_like(model)
     trust = np.ones(n) if weight is None else weight
-    for _ in range(ROUNDS if learner._loss().is_convex else 1):
+    rounds = ROUNDS if learner._loss().is_convex else 1
+    for turn in range(rounds):
         learnt = []
         for fold in range(folds):
             others = np.flatnonzero(part != fold)
             learnt.append((unfitted(learner), np.flatnonzero(part == fold)))
-            learnt[-1][0]._solve(kernels.take(problem, others), learner._loss(), trust[others], None, None, seed)
+            train_judge(learnt[-1][0], kernels.take(problem, others), trust[others], seed, (turn * folds + fold, rounds * folds))
+        tell("weighing what the judges say")
         found, those = judgement_of(problem, learnt, seed, model.n_jobs, conclude)
         right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
         trust = right if weight is None else weight * right
     if judges is not None:
         judges += those
     return found
+
+
+def train_judge(learner: Any, problem: Any, weight: np.ndarray, seed: int, place: tuple[int, int]) -> None:
+    """Train one of those who judge; `place`: how many were trained before it, and how many there are to be.
+
+    An interruption is for the whole judgement: half a judge is none. And nobody asks for the certificate of one.
+    """
+    learner.evaluate = "never"
+    tell(f"training judge {place[0] + 1} of {place[1]}")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*fit was interrupted")
+        learner._solve(problem, learner._loss(), weight, None, None, seed)
+    if learner.result_.status == "interrupted":
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def watched(watcher: Callable[[str], Any]) -> Iterator[None]:
+    """Tell `watcher` in words how far judging is, as long as this lasts: it may take ten trainings."""
+    token = WATCHER.set(watcher)
+    try:
+        yield
+    finally:
+        WATCHER.reset(token)
+
+
+def tell(words: str) -> None:
+    """To whoever is watching."""
+    if (watcher := WATCHER.get()) is not None:
+        watcher(words)
 
 
 def judge_like(model: Any) -> Any:

@@ -34,7 +34,17 @@ from partwise.solvers import solve
 from partwise.solvers.error_rates import LEAST, NEVER, SHARPEST
 from partwise.solvers.noise import Judgement
 from partwise.structures.multiclass.problem import multiclass_problem
-from partwise.tasks.common.suspects import FindsSuspects, Judged, Suspect, SuspectPart, dealt, fitted_like, folds_of, unfitted
+from partwise.tasks.common.suspects import (
+    FindsSuspects,
+    Judged,
+    Suspect,
+    SuspectPart,
+    dealt,
+    fitted_like,
+    folds_of,
+    train_judge,
+    unfitted,
+)
 from partwise.tasks.ranking.data import Documents, read_documents
 
 MOST_GRADES = 32
@@ -121,7 +131,7 @@ def rankers(model: Any, docs: Documents, folds: Any) -> tuple[list[Any], np.ndar
             raise ValueError("There is nothing to judge by: in all other queries all documents are equally relevant.")
         learner = unfitted(model)
         problem, weights = learner._problem(docs.take(others), np.ones(len(others)))
-        learner._solve(problem, learner._loss(), weights, None, None, seed)
+        train_judge(learner, problem, weights, seed, (fold, folds))
         learners.append(learner)
     return learners, part
 

@@ -140,7 +140,9 @@ class Inspect(ColumnFormat, common.Inspect):
 class Suspects(ColumnFormat, common.Suspects):
     """Of ``suspects``."""
 
-    train: bool = option(LEARNING, "Without a model: train on the file itself, in folds.", "--train", default=False)
+    train: bool = option(
+        LEARNING, "Without a model, of a column file: train on the file itself, in folds.", "--train", default=False
+    )
     loss: str = option(LEARNING, "With --train: the loss.", default="crf")
     C: float | None = option(LEARNING, "With --train: weight of the losses against the regulariser.", "-C")
     label_column: int | None = option(
