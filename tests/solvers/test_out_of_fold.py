@@ -61,6 +61,7 @@ def test_few_examples_are_not_judged():
     assert found.rounds == []
 
 
+@pytest.mark.slow
 def test_classes_and_partial_labels():
     rng = np.random.default_rng(1)
     true = rng.integers(0, 4, 200)

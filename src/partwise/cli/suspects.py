@@ -116,7 +116,7 @@ def said(listing: Any, top: int | None) -> list[Any]:
     if n:
         lines.append(listing.table(n))
     else:
-        lines.append("none is so probably wrong as to be listed; a lower --precision, 0.3 say, lists those in most doubt")
+        lines.append("none is so probably wrong as to be listed; a lower --precision lists those in most doubt")
     if n < len(listing.rows):
         lines.append(f"the first {n} of {len(listing.rows):,}; --top N for more, -o FILE for all")
     return lines

@@ -14,7 +14,7 @@ def test_classes():
     centres, y = rng.normal(size=(3, 5)) * 3, np.repeat(["a", "b", "c"], 60)
     X = centres[np.repeat(np.arange(3), 60)] + rng.normal(size=(180, 5))
     planted = plant_errors(y, 0.1, 0, "shuffle")
-    model = Classifier(loss="ramp", C=0.1, random_state=0)
+    model = Classifier(loss="ramp", C=0.1, solver="pegasos", random_state=0)
     folded = model.suspicion(X, planted.y, folds=3)
     assert average_precision(planted.changed, folded) > 0.9 and not hasattr(model, "weights_")
     model.fit(X, planted.y)

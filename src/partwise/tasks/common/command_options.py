@@ -134,7 +134,7 @@ class Suspects:
     folds: int | None = option(
         LEARNING,
         "Judge each of so many parts of the file by a model trained anew on the others, which has not learnt its mistakes; "
-        "0: by the model itself. (default: 5; 0 for a model that refuses wrong labels itself, one trained with a ramp loss)",
+        "0: by the model itself. (default: 5, but 0 for a model that was trained with a ramp loss, which refuses wrong labels)",
         min=0,
     )
     precision: float | None = option(

@@ -320,7 +320,7 @@ class FindsSuspects:
         folds : int, "auto" or None
             Judge every example by a model that has not seen it: train on all but one of so many parts, with the parameters (and
             the features, if fitted) of this estimator, which then need not be fitted; where its loss gives no probabilities, with
-            that of a CRF. None: judge by this model. "auto": 5, but None for a fitted model whose loss is a ramp.
+            that of a CRF. None: judge by this model. "auto": 5, but None for a fitted model whose loss is a ramp; not of rankers.
         precision : float, optional
             List as many as can be listed so that this share of them is wrong, as far as the model can know. By default those are
             listed that are more probably wrong than not.
