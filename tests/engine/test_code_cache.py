@@ -256,6 +256,7 @@ def test_nothing_else_looks_inside_numba():
             assert not any(map(inside.match, names)), f"{path.name}, line {node.lineno}"
 
 
+@pytest.mark.slow
 def test_numba_as_it_is_learns_the_same(tmp_path):
     found = []
     for plain in ("0", "1"):

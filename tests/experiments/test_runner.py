@@ -267,7 +267,7 @@ def corpora(tmp_path_factory):
 def small(experiment):
     """Its quick cells, as small as they can be; all that a table needs."""
     changes = {"T": 1, "P": 2, "epochs": 2, "sentences": 12, "inner": 2, "folds": 2, "rows": 20, "examples": 5, "every": 1}
-    changes |= {"tol": 0.5, "passes": 2, "bits": 8, "train": 3, "test": 2}
+    changes |= {"tol": 0.5, "passes": 2, "bits": 8, "train": 3, "test": 2, "size": 40}
     cells, quick = [], experiment.cells("quick")
     few = len({settings_of(cell).get("C") for cell in quick}) == 1
     for cell in quick:
@@ -288,8 +288,11 @@ def small(experiment):
     return list(dict.fromkeys(cells))
 
 
+LONG = ("robust-training",)  # judges and their noise take a minute in the interpreter
+
+
 @pytest.mark.filterwarnings("ignore:overflow encountered")  # hashes of arcs wrap around
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in EXPERIMENTS])
 def test_the_experiments(name, corpora, tmp_path, monkeypatch):
     experiment = get_experiment(name)
     cells = small(experiment)

@@ -171,7 +171,7 @@ def test_the_ball_of_pegasos_holds_the_optimum():
 
 
 @pytest.mark.parametrize("make", [classes, chains])
-@pytest.mark.parametrize("gamma", [1.0, 0.5])
+@pytest.mark.parametrize("gamma", [1.0, pytest.param(0.5, marks=pytest.mark.slow)])
 def test_mira_is_dca_step_for_step(make, gamma):
     problem = make()
     task = make_task(problem, Family(math.inf, gamma), 0.1)

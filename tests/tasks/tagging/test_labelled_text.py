@@ -186,7 +186,7 @@ def test_kbest_as_crf_test_prints_it(folder):
     assert "cannot go with" in refused(folder / "crf.model", "-", "--kbest", 2, "--marginals", stdin=TEST)
 
 
-@pytest.mark.parametrize("loss", ["crf", "hinge"])
+@pytest.mark.parametrize("loss", [pytest.param("crf", marks=pytest.mark.slow), "hinge"])
 def test_kbest_of_a_model_with_hidden_states(folder, loss):
     columns, path = read_columns(TEST), folder / f"hidden-{loss}.model"
     model = SequenceLabeler(loss, C=1.0, hidden=2, templates=TEMPLATES, solver="dca", max_epochs=2).fit(read_columns(TRAIN))
