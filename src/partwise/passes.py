@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.compilation import compiled_loop
+from partwise.engine.compilation import compiled_loop, helper
+from partwise.engine.ragged import taken
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 
@@ -57,13 +58,6 @@ class Evidence(NamedTuple):
     believed: np.ndarray  #: (positions,) int32 the outputs of highest score
     disputed: np.ndarray  #: (positions,) bool: the output of highest score has something else than what is given
 
-    def take(self, which: np.ndarray) -> Evidence:
-        """That about the examples numbered `which`."""
-        lengths = np.diff(self.starts)[which]
-        starts = np.concatenate([[0], np.cumsum(lengths)])
-        at = np.repeat(self.starts[which] - starts[:-1], lengths) + np.arange(starts[-1])
-        return Evidence(starts, self.given[at], self.believed[at], self.disputed[at])
-
 
 def no_evidence(problem: Any) -> Evidence:
     """Room for the evidence about a problem."""
@@ -74,9 +68,20 @@ def no_evidence(problem: Any) -> Evidence:
 
 def gather(whole: Evidence, which: np.ndarray, found: Evidence) -> None:
     """Put what was found about the examples numbered `which` into the evidence about all, in place."""
-    lengths = np.diff(whole.starts)[which]
-    at = np.repeat(whole.starts[which] - found.starts[:-1], lengths) + np.arange(found.starts[-1])
+    at = taken(whole.starts, which)[1]
     whole.given[at], whole.believed[at], whole.disputed[at] = found.given, found.believed, found.disputed
+
+
+@helper
+def answer(problem, i, theta, parts, y, disputed):
+    """Write the best output into y, and where it contradicts what is given into `disputed`; `parts` is room to work in."""
+    kernels.best(problem, i, theta, y)
+    agrees = np.empty(len(y))
+    parts[:] = 0.0
+    kernels.indicate(problem, i, y, 1.0, parts)
+    kernels.agreement(problem, i, parts, agrees)
+    for t in range(len(y)):
+        disputed[t] = agrees[t] < 0.5
 
 
 @compiled_loop
@@ -85,19 +90,13 @@ def evidence_pass(problem, first, last, w, beta, theta, parts, starts, given, be
     for i in range(first, last):
         n = kernels.n_parts(problem, i)
         scores, marginals = theta[:n], parts[:n]
-        here = given[starts[i] : starts[i + 1]]
-        answer = believed[starts[i] : starts[i + 1]]
+        at, end = starts[i], starts[i + 1]
         kernels.score(problem, i, w, scores)
-        kernels.best(problem, i, scores, answer)
-        marginals[:] = 0.0
-        kernels.indicate(problem, i, answer, 1.0, marginals)
-        kernels.agreement(problem, i, marginals, here)
-        for t in range(len(here)):
-            disputed[starts[i] + t] = here[t] < 0.5
+        answer(problem, i, scores, marginals, believed[at:end], disputed[at:end])
         if beta != 1.0:
             scores *= beta
         kernels.expected(problem, i, scores, marginals)
-        kernels.agreement(problem, i, marginals, here)
+        kernels.agreement(problem, i, marginals, given[at:end])
 
 
 @compiled_loop

@@ -108,6 +108,20 @@ def test_epochs_are_divided_and_parameters_checked():
     assert not OutOfFold(Pegasos()).accepts(get_loss_of("soft_ramp"))
 
 
+def test_what_is_not_plausible_is_said():
+    problem, _ = sequences(wrong=10)
+    found = fitted(problem)
+    assert found.caution == ""
+    found.state.left_out[:35] = True
+    task = make_task(problem, "ramp", 0.1)
+    assert SHORT.caution(task, found.state, 1.0).startswith("35 of 60 examples are refused as a whole")
+    n = 120  # an example has a feature of its own: everything can be learnt by heart
+    alone = multiclass_problem(np.eye(n), np.arange(n) % 3, 3)
+    by_heart = solve(alone, "ramp", "cccp(sdm)", 1000.0, max_epochs=50)
+    assert by_heart.caution.startswith("the ramp has refused nothing") and by_heart.rounds[-1].refused == 0
+    assert solve(alone, "ramp", "cccp(sdm)", 0.01, max_epochs=50).caution == ""
+
+
 def get_loss_of(name):
     from partwise.losses.records import get_loss
 

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.datasets.planted_spans import change_types, move_boundaries
+from partwise.engine.ragged import totals
 
 ANNOTATORS, PAIRS = 5, 2  # who confuses labels, and how many each
 
@@ -99,14 +100,12 @@ def plant_errors(
     changed = new != codes
     wrong = flat.astype(object)
     wrong[changed] = names[new[changed]]
-    in_examples = np.concatenate([[0], np.cumsum(changed)])[starts]
-    return Planted(rebuild(wrong), np.diff(in_examples) > 0, changed)
+    return Planted(rebuild(wrong), totals(changed, starts) > 0, changed)
 
 
 def _sentences(codes: np.ndarray, starts: np.ndarray, certain: np.ndarray, fraction: float, names: np.ndarray, rng: Any) -> None:
     """Random labels for all tokens of random sentences, of those that have a label at all."""
-    known = np.concatenate([[0], np.cumsum(certain)])[starts]
-    full = np.flatnonzero(np.diff(known))
+    full = np.flatnonzero(totals(certain, starts))
     drawn = np.zeros(len(starts) - 1, np.bool_)
     drawn[rng.choice(full, round(fraction * len(full)), replace=False)] = True
     tokens = np.repeat(drawn, np.diff(starts)) & certain

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from partwise.datasets.planted import Planted
+from partwise.engine.ragged import totals
 
 TREE_ERRORS = ("near", "uniform")
 
@@ -70,7 +71,7 @@ def plant_head_errors(trees: Sequence[Any], fraction: float, seed: int = 0, how:
             heads[i][word - starts[i]] = choices[rng.integers(len(choices))]
             wrong[word] = True
             wanted -= 1
-    changed = np.diff(np.concatenate([[0], np.cumsum(wrong)])[starts]) > 0
+    changed = totals(wrong, starts) > 0
     return Planted([_like(tree, own) for tree, own in zip(trees, heads, strict=True)], changed, wrong)
 
 

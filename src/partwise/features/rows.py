@@ -19,6 +19,7 @@ import numpy as np
 from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.prefetch import AHEAD
+from partwise.engine.ragged import taken
 
 
 class Binary(NamedTuple):
@@ -301,23 +302,14 @@ def _(rows: Dense, which: np.ndarray) -> Dense:
 
 @take_rows.register
 def _(rows: Binary, which: np.ndarray) -> Binary:
-    ptr, entries = entries_of(rows.ptr, which)
+    ptr, entries = taken(rows.ptr, which)
     return Binary(ptr, rows.index[entries], rows.n_features)
 
 
 @take_rows.register
 def _(rows: Sparse, which: np.ndarray) -> Sparse:
-    ptr, entries = entries_of(rows.ptr, which)
+    ptr, entries = taken(rows.ptr, which)
     return Sparse(ptr, rows.index[entries], rows.value[entries], rows.n_features)
-
-
-def entries_of(ptr: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Offsets of the rows numbered `which` when they lie end to end, and where their entries lie now."""
-    counts = np.diff(ptr)[which]
-    starts = np.zeros(len(which) + 1, np.int64)
-    np.cumsum(counts, out=starts[1:])
-    # entry k of the result is as far into its row as k is from the row's new start
-    return starts, np.arange(starts[-1]) + np.repeat(ptr[:-1][which] - starts[:-1], counts)
 
 
 def spread_of(rows: Any, weight: np.ndarray | None = None) -> float:

@@ -175,6 +175,10 @@ class Solver:
         """Why `value`, just computed by `bounds`, is good enough, in words; empty if it is not, or if nobody knows."""
         return verdict(value, tol)
 
+    def caution(self, task: Task, state: Any, loss: float) -> str:
+        """What is not plausible about what came out, in words, `loss` being that of the last epoch; empty if nothing is."""
+        return ""
+
     def why_stuck(self, task: Task, state: Any) -> str:
         """Why further epochs would change nothing, in words, where `epoch` says so without reaching the tolerance."""
         return "rounding errors are all that is left to remove"

@@ -70,6 +70,7 @@ TIGHTER = 1.0 / 3.0  # of the tolerance, from round to round
 LONGEST = 50  # epochs of a round of a solver with a certificate, whatever its gap
 SHORT = 2  # epochs of a round of a solver without one: long first rounds learn wrong labels by heart
 PLACES = ("model", "current")  # to choose targets at
+BY_HEART, MANY = 0.02, 100  # mean loss below which examples are known by heart, and how many of them that takes
 PATIENCE = 2  # rounds that lower J by less than the tolerance, after which a solver without a certificate gives up
 
 
@@ -307,6 +308,17 @@ class CCCP(Solver):
         else:
             words = "no target changed in the last round"
         return f"{words}; the inner solver has no certificate"
+
+    def caution(self, task: Task, state: CCCPState, loss: float) -> str:
+        """A ramp that has refused nothing, because all labels were learnt by heart."""
+        n = np.count_nonzero(task.C)
+        rounds = self.rounds(state)
+        if task.loss.is_convex or n < MANY or not rounds or rounds[-1].refused or loss >= BY_HEART * float(task.C.sum()):
+            return ""
+        return (
+            "the ramp has refused nothing: nearly all labels were learnt by heart, wrong ones too. Decrease C, or take "
+            "solver='out_of_fold', by which models that have not seen an example refuse it"
+        )
 
     def rounds(self, state: CCCPState) -> list[Round]:
         return [Round(int(e), j, int(c), int(r), p, d, t) for e, j, c, r, p, d, t in state.record.tolist()]

@@ -91,6 +91,7 @@ def run(
         message += f", the tolerance {tol:g} was not reached"
     if status == "max_epochs" and best is not None:
         message += f"; the model of epoch {best.epoch}, the best on held-out data, is kept"
+    caution = solver.caution(task, state, history[-1].loss) if history and status != "interrupted" else ""
     rounds = solver.rounds(state)  # before `finish` takes the state apart
     if best is not None:
         w = best.weights
@@ -134,6 +135,7 @@ def run(
         loss=task.loss,
         size=size_of(task.problem),
         rounds=rounds,
+        caution=caution,
         unseen=unseen,
         n_skipped=skipped,
         state=state if keep_state else None,

@@ -30,8 +30,8 @@ surer than they are rare. We take it that at least `LEAST` of all positions are 
 Neighbours that are wrong together vouch for each other. So there is a second opinion: what would follow if the position were all
 that is given, log sum_y p_t(y) e^d(y, g) / p_t(g) - tau - k over all y != g, by the probabilities p_t of the position by x alone,
 and from all of these the probability that there is a mistake at all. Log-odds are the means of both opinions, of examples and of
-positions; those of classes, which have no neighbours, agree. On data that nothing is reported of this loses a point of average
-precision where mistakes are independent, and wins ten where they are shifted or renamed spans.
+positions; those of classes, which have no neighbours, agree. Where mistakes are independent this ranks a little worse, where they
+are shifted or renamed spans much better.
 
 Cost: three sums over outputs for each example (`MOST` of them at most) and step, some thirty steps; then one pass over all.
 
@@ -51,9 +51,10 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper
+from partwise.engine.ragged import taken, totals
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
-from partwise.passes import Evidence, gather, no_evidence
+from partwise.passes import Evidence, answer, gather, no_evidence
 
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
@@ -73,6 +74,11 @@ class Noise(NamedTuple):
     random: float  #: r: share of the examples whose labels have nothing to do with them
     care: float  #: k: a first mistake is e^-k times as likely as a further one
     confused: np.ndarray  #: (K, K) d: log (K - 1) Q(true, given), 0 on the diagonal; (0, 0) where there are no such values
+
+
+def dealt(n: int, k: int, seed: int) -> np.ndarray:
+    """Which of k parts each of n examples is in, (n,): each is judged by what was learnt from the others."""
+    return np.random.default_rng((seed, 3)).permutation(n) % k
 
 
 class Judge(NamedTuple):
@@ -112,20 +118,6 @@ def weighed(marginals, scores):
     return value
 
 
-@helper
-def answered(problem, i, theta, parts, y, disputed):
-    """Write the best output into y, and where it contradicts what is given into `disputed`; returns whether it does."""
-    kernels.best(problem, i, theta, y)
-    agrees, anywhere = np.empty(len(y)), False
-    parts[:] = 0.0
-    kernels.indicate(problem, i, y, 1.0, parts)
-    kernels.agreement(problem, i, parts, agrees)
-    for t in range(len(y)):
-        disputed[t] = agrees[t] < 0.5
-        anywhere |= disputed[t]
-    return anywhere
-
-
 @compiled_loop
 def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, starts, sums, found):
     """Sums over the outputs of first <= i < last, into the rows of `sums`.
@@ -152,7 +144,7 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
                 for c in range(len(confused)):
                     if c != believed[at + t]:
                         others[at + t] += marginals[t * len(confused) + c] * np.exp(confused[c, believed[at + t]])
-            answered(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
+            answer(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
             for k in range(n):
                 work[k] = 0.0 if theta[k] > -np.inf else -np.inf
             sums[i, COUNT] = kernels.expected(problem, i, work, marginals)
@@ -173,7 +165,7 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
                 nodes[t, c] = marginals[(t - at) * nodes.shape[1] + c]
         if answers:
             kernels.agreement(problem, i, marginals, kept[at:end])
-            answered(problem, i, work, marginals, believed[at:end], disputed[at:end])
+            answer(problem, i, work, marginals, believed[at:end], disputed[at:end])
 
 
 class Found(NamedTuple):
@@ -380,7 +372,6 @@ def judged(
     """What judges and noise make of all examples of a problem, each of which has one judge."""
     whole = no_evidence(problem)
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
-    lengths = np.diff(whole.starts)
     for j in judges:
         found = look(j, noise, True, n_jobs)
         sums, starts = found.sums, found.starts
@@ -388,10 +379,10 @@ def judged(
         random = np.repeat(1.0 - how.meaning, np.diff(starts))
         factor = np.repeat(how.factor, np.diff(starts))
         # what is given says nothing of the truth where it is random; where it leaves no doubt, the prediction may have some
-        told = np.repeat(np.diff(np.concatenate([[0], np.cumsum(found.disputed)])[starts]) > 0, np.diff(starts)) & (random < 0.5)
+        told = np.repeat(totals(found.disputed, starts) > 0, np.diff(starts)) & (random < 0.5)
         believed = np.where(told, found.believed, found.predicted).astype(np.int32)
         gather(whole, j.which, Evidence(starts, found.given, believed, np.where(told, found.disputed, found.contradicted)))
-        at = np.repeat(whole.starts[j.which] - starts[:-1], lengths[j.which]) + np.arange(starts[-1])
+        at = taken(whole.starts, j.which)[1]
         kept, given = np.minimum(found.kept, 1.0), np.minimum(found.given, 1.0)  # sums may round up
         by_chance = sums[:, GIVEN] - sums[:, FREE]
         with np.errstate(divide="ignore"):
@@ -407,7 +398,7 @@ def judged(
             alone = np.log(found.others) - np.log(given) - noise.trust - noise.care
             alone = np.clip(alone, -MOST_ODDS, MOST_ODDS)
             parts[at] = 0.5 * (parts[at] + alone)
-            none = -np.diff(np.concatenate([[0.0], np.cumsum(np.logaddexp(0.0, alone))])[starts])
+            none = -totals(np.logaddexp(0.0, alone), starts)
             examples[j.which] = 0.5 * (examples[j.which] + log_rest(none) - none)
     return Judgement(whole, examples, parts, noise)
 

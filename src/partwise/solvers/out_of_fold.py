@@ -38,15 +38,17 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import totals
 from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import Value, likeliest_beta
 from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
+from partwise.solvers.noise import Judge, Judgement, dealt, fit_noise, judged
 from partwise.solvers.pegasos import Pegasos
 from partwise.solvers.result import Round
 
 MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
+MOST_LEFT_OUT = 0.5  # of all examples: more is not plausible
 NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
 LEAST = 1e-6  # of all positions are taken to be wrong
 EXAMPLES = 500  # that the noise is fitted to: more of them take longer and decide alike
@@ -59,7 +61,6 @@ class OutOfFoldState(State):
 
     judges: list[Any] = field(default_factory=list)
     inside: Any = None  #: of the last problem, once judging is over
-    stage: int = 0  #: rounds that are over
     begun: int = 0  #: epochs before this stage
     is_judged: bool = False
     refused: np.ndarray | None = None  #: (positions,) bool
@@ -116,7 +117,17 @@ class OutOfFold(Solver):
     def within(self, max_epochs: int) -> OutOfFold:
         return dataclasses.replace(self, epochs=max(1, max_epochs // (self.repeats + 1)))
 
+    @classmethod
+    def suits(cls, problem: Any) -> bool:
+        """Whether a structure has what judges need: sums that can be trusted, and a truth to compare with."""
+        return kernels.is_exact(problem) and kernels.implements(problem, *cls.needs)
+
     def check_size(self, problem: Any) -> None:
+        if self.solver.fixed_targets and kernels.is_partial(problem):
+            raise ValueError(
+                f"The solver {self.solver.name!r} inside 'out_of_fold' needs one target per example, but the problem is "
+                "partially labelled. Take 'out_of_fold(pegasos)'."
+            )
         self.solver.check_size(problem)
 
     def accepts(self, loss: Loss) -> bool:
@@ -135,13 +146,9 @@ class OutOfFold(Solver):
                 problem = kernels.with_targets(problem, problem.targets)
         return dataclasses.replace(task, problem=problem, loss=task.loss.convex, C=np.where(state.left_out, 0.0, task.C))
 
-    def parts(self, task: Task) -> np.ndarray:
-        """Which part each example is in."""
-        return np.random.default_rng((task.seed, 3)).permutation(task.n) % self.folds
-
     def others(self, convex: Task, fold: int) -> Task:
         """What the judge of a part learns from."""
-        return dataclasses.replace(convex, C=np.where(self.parts(convex) == fold, 0.0, convex.C))
+        return dataclasses.replace(convex, C=np.where(dealt(convex.n, self.folds, convex.seed) == fold, 0.0, convex.C))
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -181,26 +188,24 @@ class OutOfFold(Solver):
         state.refused = evidence.disputed & (found.parts > 0.0)
         state.refused &= np.count_nonzero(state.refused) > NEGLIGIBLE * len(state.refused)
         state.targets = evidence.believed
-        lengths = np.diff(evidence.starts)
-        refused = np.diff(np.concatenate([[0], np.cumsum(state.refused)])[evidence.starts])
-        state.left_out = refused > MOST_REFUSED * lengths
-        changed = np.diff(np.concatenate([[0], np.cumsum(state.refused != before)])[evidence.starts])
-        state.stage += 1
+        refused, changed = (totals(where, evidence.starts) for where in (state.refused, state.refused != before))
+        state.left_out = refused > MOST_REFUSED * np.diff(evidence.starts)
         numbers = (math.nan, np.count_nonzero(changed), np.count_nonzero(refused), math.nan, math.nan, math.nan)
         state.record = np.vstack([state.record, [state.epochs, *numbers]])
-        if not changed.any():  # what is left of the rounds would change nothing
-            state.epochs += (self.repeats - state.stage) * self.epochs
-            state.stage = self.repeats
+        left = self.repeats - len(state.record)
+        state.is_judged = left == 0 or not changed.any()
+        if state.is_judged:
+            state.epochs += left * self.epochs  # what is left of the rounds would change nothing
         state.begun = state.epochs
         convex = self.convex(task, state)
-        if state.stage >= self.repeats:
-            state.is_judged, state.inside = True, self.solver.init(convex)
+        if state.is_judged:
+            state.inside = self.solver.init(convex)
         else:
             state.judges = [self.solver.init(self.others(convex, k)) for k in range(self.folds)]
 
     def judgement(self, task: Task, state: OutOfFoldState) -> Judgement:
         """What the judges make of all that is given."""
-        part, judges = self.parts(task), []
+        part, judges = dealt(task.n, self.folds, task.seed), []
         for fold, inside in enumerate(state.judges):
             which = np.flatnonzero((part == fold) & (task.C > 0.0))
             w = self.solver.weights(inside).astype(np.float64, copy=False)
@@ -219,6 +224,17 @@ class OutOfFold(Solver):
             found = [self.solver.weights(judge) for judge in state.judges]
             return np.mean(found, axis=0).astype(found[0].dtype, copy=False)
         return self.solver.weights(state.inside)
+
+    def caution(self, task: Task, state: OutOfFoldState, loss: float) -> str:
+        """Most of the data left out: either they are wrong, or there is nothing to be learnt from them."""
+        assert state.left_out is not None
+        left_out, n = np.count_nonzero(state.left_out & (task.C > 0.0)), np.count_nonzero(task.C)
+        if left_out <= MOST_LEFT_OUT * n:
+            return ""
+        return (
+            f"{left_out} of {n} examples are refused as a whole. Either most of them are wrong, or these features cannot explain "
+            "them: look at some (suspects), and compare with loss='hinge' on held-out data"
+        )
 
     def bounds(self, task: Task, state: OutOfFoldState) -> Value:
         """The ramp objective at the weights; nothing is known of its minimum."""

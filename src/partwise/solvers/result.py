@@ -125,6 +125,8 @@ class SolveResult:
     unseen : float
         How much higher than `primal` the objective may be, because not all outputs could be looked at: 0 where the oracle is
         exact, as it nearly always is; inf where nobody knows; nan where `primal` was not computed.
+    caution : str
+        What is not plausible about what came out, in words; empty if nothing is.
     n_skipped : int
         Examples whose loss at `w` comes out below zero because the oracle is approximate (Martins et al. 2010, footnote 9): they
         count as nothing, and the objective says nothing about them.
@@ -150,6 +152,7 @@ class SolveResult:
     rounds: list[Round] = field(default_factory=list, repr=False)
     unseen: float = 0.0
     n_skipped: int = 0
+    caution: str = ""
     cpu_seconds: float = math.nan
     state: Any = field(default=None, repr=False)
     best: Best | None = field(default=None, repr=False)

@@ -24,6 +24,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from partwise.engine.ragged import taken
 from partwise.features.given_labels import GivenLabels
 from partwise.files.text_source import NEWLINE, last_blank_line, open_bytes, read_bytes, to_utf8
 from partwise.text.column_scan import FULL, RAGGED, Layout, code_cells, insert_cells
@@ -71,9 +72,7 @@ class Columns:
     def take(self, sentences: Any) -> Columns:
         """The sentences numbered `sentences`, in that order (to hold some out); cells keep their numbers."""
         which = np.asarray(sentences, np.int64)
-        lengths = np.diff(self.starts)[which]
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        tokens = np.arange(starts[-1]) + np.repeat(self.starts[:-1][which] - starts[:-1], lengths)
+        starts, tokens = taken(self.starts, which)
         ends = None if self.ends is None else self.ends[tokens]
         return dataclasses.replace(self, codes=np.ascontiguousarray(self.codes[:, tokens]), starts=starts, ends=ends)
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
+from partwise.engine.ragged import taken, totals
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.structures.alignment.pair_tables import PairTables, take_pairs
 
@@ -166,11 +167,11 @@ def costs_of(gold, counts, starts, precision_weight, cost_scale) -> tuple[np.nda
     if counts.shape != gold.shape:
         raise ValueError(f"`counts` must have an entry for each of {len(gold)} places. Got {counts.shape}.")
     counted = counts & (gold >= 0)
-    totals = np.diff(np.concatenate([[0], np.cumsum(counted)])[starts]).astype(float)
+    all_counted = totals(counted, starts).astype(float)
     if cost_scale == "pairs":
-        scale = np.ones(len(totals))
+        scale = np.ones(len(all_counted))
     elif isinstance(cost_scale, int | float) and cost_scale > 0:
-        scale = cost_scale / np.maximum(totals, 1.0)
+        scale = cost_scale / np.maximum(all_counted, 1.0)
     else:
         raise ValueError(f"The 'cost_scale' parameter must be 'pairs' or a positive float. Got {cost_scale!r} instead.")
     each = np.repeat(scale, np.diff(starts))
@@ -181,18 +182,13 @@ def costs_of(gold, counts, starts, precision_weight, cost_scale) -> tuple[np.nda
 @kernels.take.implements(AlignmentProblem)
 def take(problem: AlignmentProblem, which: np.ndarray) -> AlignmentProblem:
     """The pairs numbered `which`, as a problem of their own."""
-
-    def chosen(offsets: np.ndarray, only_offsets: bool = False) -> tuple[np.ndarray, np.ndarray]:
-        sizes = np.diff(offsets)[which]
-        new = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        if only_offsets:
-            return new, new
-        return new, np.arange(new[-1]) + np.repeat(offsets[:-1][which] - new[:-1], sizes)
-
-    starts, places = chosen(problem.starts)
-    others, _ = chosen(problem.others, only_offsets=True)
+    starts, places = taken(problem.starts, which)
+    others, _ = taken(problem.others, which)
     tables = isinstance(problem.rows, PairTables)
-    firsts, parts = chosen(problem.firsts, tables and not problem.allowed.size)
+    if tables and not problem.allowed.size:  # nobody asks for the parts, of which there are n m
+        firsts, parts = np.concatenate([[0], np.cumsum(np.diff(problem.firsts)[which])]).astype(np.int64), places
+    else:
+        firsts, parts = taken(problem.firsts, which)
     rows = take_pairs(problem.rows, which) if tables else take_rows(problem.rows, parts)
     gold = problem.gold[places]
     partial = kernels.is_partial(problem) and gold.min(initial=0) == UNKNOWN

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.structures.common.gold_labels import check_costs, check_gold, costs_of_sets, pack_sets
 from partwise.structures.common.hidden import clear_unused
@@ -135,9 +136,7 @@ def place(starts: np.ndarray, token: int) -> str:
 @kernels.take.implements(ChainProblem)
 def take(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
     """The sequences numbered `which`, as a problem of their own."""
-    lengths = np.diff(problem.starts)[which]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    tokens = np.arange(starts[-1]) + np.repeat(problem.starts[:-1][which] - starts[:-1], lengths)
+    starts, tokens = taken(problem.starts, which)
     gold = problem.gold[tokens]
     kind = chain_type(gold, problem.n_labels) if kernels.is_partial(problem) else ChainProblem
     return kind(*problem)._replace(

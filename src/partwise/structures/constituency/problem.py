@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.oracles.complete_all import complete_all
 
@@ -249,13 +250,8 @@ def first_wrong(problem: GrammarProblem, i: int, y: np.ndarray) -> str:
 def take(problem: GrammarProblem, which: np.ndarray) -> GrammarProblem:
     """The sentences numbered `which`, as a problem of their own."""
     which = np.asarray(which, np.int64)
-
-    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sizes = np.diff(starts)[which]
-        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
-
-    (starts, words), (spans, rows), (nodes, outputs) = (chosen(some) for some in (problem.starts, problem.spans, problem.nodes))
+    offsets = (problem.starts, problem.spans, problem.nodes)
+    (starts, words), (spans, rows), (nodes, outputs) = (taken(some, which) for some in offsets)
     partial, known = problem.partial, problem.known
     if partial.size:
         partial, known = partial[which], known[rows]

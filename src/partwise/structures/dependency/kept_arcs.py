@@ -12,6 +12,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
+from partwise.engine.ragged import taken
 from partwise.features.arc_pairs import PairRows
 from partwise.features.rows import take_rows
 
@@ -112,13 +113,8 @@ def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
     which = np.asarray(which, np.int64)
     number = np.arange(len(problem.starts))
 
-    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sizes = np.diff(starts)[which]
-        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
-
-    (starts, words), (arcs, kept), (parts, _) = (chosen(some) for some in (problem.starts, problem.arcs, problem.parts))
-    one_more, two_more = (chosen(problem.starts + k * number)[1] for k in (1, 2))  # see `SecondOrderProblem`
+    (starts, words), (arcs, kept), (parts, _) = (taken(some, which) for some in (problem.starts, problem.arcs, problem.parts))
+    one_more, two_more = (taken(problem.starts + k * number, which)[1] for k in (1, 2))  # see `SecondOrderProblem`
     return problem._replace(
         rows=take_rows(problem.rows, kept),
         pairs=problem.pairs._replace(root=problem.pairs.root[which]),

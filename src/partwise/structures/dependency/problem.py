@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken, totals
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.oracles.complete_all import complete_all
 
@@ -164,7 +165,7 @@ def any_completion(problem: TreeProblem) -> np.ndarray:
 @kernels.forget.implements(TreeProblem)
 def forget(problem: TreeProblem, which: np.ndarray, targets: np.ndarray) -> TreeProblem:
     """The same sentences with unknown heads for the words `which`. `targets` are trees, and taken whole where any is unknown."""
-    anywhere = np.repeat(np.add.reduceat(np.append(which, False), problem.starts[:-1]) > 0, np.diff(problem.starts))
+    anywhere = np.repeat(totals(which, problem.starts) > 0, np.diff(problem.starts))
     return PartialTreeProblem(*problem)._replace(
         gold=np.where(which, UNKNOWN, problem.gold).astype(np.int32),
         targets=np.where(anywhere, targets, problem.targets).astype(np.int32),
@@ -174,11 +175,7 @@ def forget(problem: TreeProblem, which: np.ndarray, targets: np.ndarray) -> Tree
 @kernels.take.implements(TreeProblem)
 def take(problem: TreeProblem, which: np.ndarray) -> TreeProblem:
     """The sentences numbered `which`, as a problem of their own."""
-    lengths = np.diff(problem.starts)[which]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    arcs = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
-    words = np.arange(starts[-1]) + np.repeat(problem.starts[:-1][which] - starts[:-1], lengths)
-    chosen = np.arange(arcs[-1]) + np.repeat(problem.arcs[:-1][which] - arcs[:-1], np.diff(arcs))
+    (starts, words), (arcs, chosen) = taken(problem.starts, which), taken(problem.arcs, which)
     gold = problem.gold[words]
     kind = PartialTreeProblem if kernels.is_partial(problem) and gold.min(initial=0) < 0 else TreeProblem
     return kind(*problem)._replace(

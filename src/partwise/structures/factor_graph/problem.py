@@ -18,6 +18,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import helper
+from partwise.engine.ragged import taken
 from partwise.structures.factor_graph.layout import FactorLayout
 
 NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
@@ -120,24 +121,14 @@ def make_search(options: dict[str, Any], **defaults: Any) -> Search:
 def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
     """The graphs numbered `which`, as a problem of their own."""
     which, g, number = np.asarray(which, np.int64), problem.graphs, np.arange(len(problem.variables))
-
-    def chosen(starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the entries of the graphs begin then, and which of them there are."""
-        sizes = np.diff(starts)[which]
-        own = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        return own, np.arange(own[-1]) + np.repeat(starts[:-1][which] - own[:-1], sizes)
-
-    variables, v = chosen(problem.variables)
-    literals, owners = chosen(problem.literals)
-    factors, f = chosen(problem.factors)
-    ports, p = chosen(problem.ports)
-    members, m = chosen(problem.members)
-    parts, z = chosen(problem.parts)
-    v_ends, f_ends = (chosen(starts + number)[1] for starts in (problem.variables, problem.factors))  # offsets: one more each
-    blocks = chosen(problem.variables + problem.factors)[1]
-    counts = np.diff(problem.features)[blocks]
-    features = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    kept = np.arange(features[-1]) + np.repeat(problem.features[:-1][blocks] - features[:-1], counts)
+    variables, v = taken(problem.variables, which)
+    literals, owners = taken(problem.literals, which)
+    factors, f = taken(problem.factors, which)
+    ports, p = taken(problem.ports, which)
+    members, m = taken(problem.members, which)
+    parts, z = taken(problem.parts, which)
+    v_ends, f_ends = (taken(starts + number, which)[1] for starts in (problem.variables, problem.factors))  # one more each
+    features, kept = taken(problem.features, taken(problem.variables + problem.factors, which)[1])
     gold = problem.gold[v]
     partial = kernels.is_partial(problem) and bool((gold < 0).any())
     return (PartialGraphProblem if partial else GraphProblem)(*problem)._replace(

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken
 from partwise.structures.folding.loops import LONGEST, SHORTEST, N, tying
 
 CANONICAL = ("AU", "CG", "GU")
@@ -207,9 +208,7 @@ def memory_needed(n: int) -> int:
 @kernels.take.implements(FoldingProblem)
 def take(problem: FoldingProblem, which: np.ndarray) -> FoldingProblem:
     """The sequences numbered `which`, as a problem of their own."""
-    lengths = np.diff(problem.starts)[which]
-    starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    bases = np.arange(starts[-1]) + np.repeat(problem.starts[:-1][which] - starts[:-1], lengths)
+    starts, bases = taken(problem.starts, which)
     return problem._replace(
         bases=problem.bases[bases],
         starts=starts,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 
 POSITIONS = ("log", "reciprocal", "linear")
@@ -107,14 +108,11 @@ def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any
 
 @kernels.take.implements(RankingProblem)
 def take(problem, which):
-    def members(starts):
-        return np.concatenate([np.zeros(0, np.int64), *(np.arange(starts[i], starts[i + 1]) for i in which)])
-
-    documents, positions = members(problem.starts), members(problem.places)
+    (starts, documents), (places, positions) = taken(problem.starts, which), taken(problem.places, which)
     return problem._replace(
         rows=take_rows(problem.rows, documents),
-        starts=np.concatenate([[0], np.cumsum(np.diff(problem.starts)[which])]),
-        places=np.concatenate([[0], np.cumsum(np.diff(problem.places)[which])]),
+        starts=starts,
+        places=places,
         gains=problem.gains[documents],
         ideal=problem.ideal[positions],
         gold=problem.gold[positions],

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from partwise.engine.ragged import totals
 from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import Review
@@ -75,7 +76,7 @@ class JudgedFile:
 
     def same_examples(self, truth: Any) -> np.ndarray:
         """Of every example, whether it is the same in these data: if all its positions are."""
-        return np.diff(np.concatenate([[0], np.cumsum(~self.same(truth))])[self.starts]) == 0
+        return totals(~self.same(truth), self.starts) == 0
 
     def review(self, source: EditableText, doubted: Sequence[Doubted], whole: bool) -> Review:
         """For the page; `whole`: whether all parts of an example may be corrected."""

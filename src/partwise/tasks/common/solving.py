@@ -33,9 +33,6 @@ from partwise.solvers.online import OnlineSolver
 from partwise.solvers.weights import Weights
 from partwise.tasks.common.parameters import Parameters
 
-MOST_REFUSED = 0.6  # of the examples: more is not plausible
-BY_HEART, MANY = 0.02, 100  # mean loss below which a model knows its examples by heart, and how many of them that takes
-
 
 class Solving(Parameters):
     """Minimises over all examples, or goes on with new ones."""
@@ -75,7 +72,7 @@ class Solving(Parameters):
             spread=self._spread(problem, weight),
             examples=kernels.n_examples(problem),
             streamed=streamed,
-            can_judge=kernels.is_exact(problem) and kernels.implements(problem, *OutOfFold.needs),
+            can_judge=OutOfFold.suits(problem),
         )
         return choice, get_solver(choice.solver if is_open else given, problem, loss, self.l1_ratio)
 
@@ -103,31 +100,9 @@ class Solving(Parameters):
             keep_state=False,
         )
         self._keep(result, loss)
-        if result.rounds and not loss.is_convex:
-            self._doubt_refusal(result, task)
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
         if saver and result.status != "interrupted":
             saver.remove()
-
-    def _doubt_refusal(self, result: SolveResult, task: Task) -> None:
-        """Warn if what a ramp has refused is not plausible: most of the data, or nothing because all was learnt by heart."""
-        refused, n = result.rounds[-1].refused, int(np.count_nonzero(task.C))
-        by_heart = result.history[-1].loss < BY_HEART * float(task.C.sum())
-        if refused > MOST_REFUSED * n:
-            warnings.warn(
-                f"{self._who}: {refused} of {n} examples are refused, in part or whole. Either most of them are wrong, or these "
-                "features cannot explain them: look at some (suspects), and compare with loss='hinge' on held-out data.",
-                UserWarning,
-                stacklevel=5,
-            )
-        elif refused == 0 and n >= MANY and by_heart and result.solver.name != "out_of_fold":
-            warnings.warn(
-                f"{self._who}: the ramp has refused nothing, because solver {result.solver.name!r} at C = {self.C_:g} has learnt "
-                "nearly all labels by heart, wrong ones too. Leave solver and C open (then judges that have not seen an example "
-                "refuse it), or decrease C.",
-                UserWarning,
-                stacklevel=5,
-            )
 
     def _evaluate(self, solver: Solver) -> str:
         """When to compute the objective and its bound."""
@@ -191,6 +166,8 @@ class Solving(Parameters):
         self._say(result.message)
         if result.status == "interrupted":
             warnings.warn(f"{self._who}: fit was {result.message}. The fitted estimator can be used.", UserWarning, stacklevel=4)
+        if result.caution:
+            warnings.warn(f"{self._who}: {result.caution}.", UserWarning, stacklevel=5)
         # a solver that is good long before the optimum, and takes few epochs, is not asked to reach it
         certified = result.solver.certified and bool(result.history) and math.isfinite(result.history[-1].estimate)
         if result.status in ("max_epochs", "stalled") and certified and self.tol > 0:

@@ -30,7 +30,7 @@ import numpy as np
 from partwise import kernels
 from partwise.passes import Evidence, evidence, gather, no_evidence
 from partwise.solvers.error_rates import fit_rates
-from partwise.solvers.noise import Judge, Judgement, fit_noise, judged
+from partwise.solvers.noise import Judge, Judgement, dealt, fit_noise, judged
 
 FOLDS = 5
 ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
@@ -71,11 +71,6 @@ class Suspect:
 # ---------------------------------------------------------------------------------------------------------------------
 # Judges
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def dealt(n: int, k: int, seed: int) -> np.ndarray:
-    """Which of k parts each of n examples is in, (n,)."""
-    return np.random.default_rng((seed, 3)).permutation(n) % k
 
 
 def folds_of(model: Any, folds: Any, n: int) -> int | None:

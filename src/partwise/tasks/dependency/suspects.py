@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partwise.engine.ragged import totals
 from partwise.features.rows import take_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
@@ -179,7 +180,7 @@ def keep_heads(found: Judgement, about: JudgedRelations, given: np.ndarray, head
     """Where a relation is probably wrong, and the heads of its sentence are not, these are believed: `heads` are changed."""
     evidence, doubted = found.evidence, np.zeros(len(heads), np.bool_)
     doubted[about.words] = about.found.parts > 0.0
-    calm = (found.examples <= 0.0) & (np.diff(np.concatenate([[0], np.cumsum(doubted)])[evidence.starts]) > 0)
+    calm = (found.examples <= 0.0) & (totals(doubted, evidence.starts) > 0)
     kept = np.repeat(calm, np.diff(evidence.starts)) & (given >= 0)
     heads[kept] = given[kept]
     return found._replace(evidence=evidence._replace(disputed=evidence.disputed & ~kept))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.engine.ragged import totals
 from partwise.features.given_labels import GivenLabels
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import Refusal
@@ -80,7 +81,7 @@ def found_of(
     wrong = codes != right.codes[column]
     if parts:
         return found_among(wrong, listed, judged.found.parts)
-    in_sentences = np.diff(np.concatenate([[0], np.cumsum(wrong)])[columns.starts]) > 0
+    in_sentences = totals(wrong, columns.starts) > 0
     return found_among(in_sentences, listed, judged.found.examples)
 
 
