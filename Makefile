@@ -5,6 +5,7 @@
 #   make test-all   lint, then every test, slow ones and those on real corpora included
 #   make bench      side-by-side timings with other tools
 #   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
+#   make wheel      a wheel with machine code for this platform (dist/); long: hundreds of loops are compiled, and kept in build/
 #   make lint       ruff (rules and format), import-linter (layers) and mypy
 #   make install    the package alone, editable, in .venv
 #   make clean      remove everything these targets made
@@ -21,7 +22,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: install demo test test-all lint bench figures clean
+.PHONY: install demo test test-all wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -56,6 +57,16 @@ test-all: lint
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
+
+# FREEZE=--defaults: only what commands run that set nothing (minutes instead of half an hour)
+FREEZE ?=
+wheel: $(VENV)/.installed-wheel
+	$(BIN)/python -m partwise.freezing build/frozen_code --objects build/frozen --jobs $(JOBS) $(FREEZE)
+	PARTWISE_FROZEN_CODE=$(CURDIR)/build/frozen_code $(BIN)/python -m build --wheel --outdir dist
+
+# The wheel in an environment of its own, numba blocked: does every usual command of every task run?
+wheel-test: wheel
+	$(BIN)/python -m partwise.freezing.trial dist
 
 figures: $(VENV)/.installed-plot
 	$(BIN)/python -m partwise.experiments.publish

@@ -91,7 +91,7 @@ def run_talkative(tmp_path, before="", **environment):
     return json.loads(stats), done.stderr
 
 
-COMPILED, FROM_DISK = {"hits": 0, "misses": 1}, {"hits": 1, "misses": 0}
+COMPILED, FROM_DISK = {"frozen": 0, "hits": 0, "misses": 1}, {"frozen": 0, "hits": 1, "misses": 0}
 
 
 def test_helpers_have_their_environments(tmp_path):

@@ -17,8 +17,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numba
-
 HEAD = b"partwise code 1\n"  # of every file; then the digest
 STALE = 30 * 86400  # seconds after which code from other sources is removed: until then another checkout may be using it
 
@@ -36,7 +34,7 @@ def default_directory() -> Path:
 
 def cache_directory() -> Path:
     """Where compiled code is kept: ``$PARTWISE_CACHE_DIR``, else ``$NUMBA_CACHE_DIR``, else `default_directory`."""
-    named = os.environ.get("PARTWISE_CACHE_DIR") or numba.config.CACHE_DIR
+    named = os.environ.get("PARTWISE_CACHE_DIR") or os.environ.get("NUMBA_CACHE_DIR")
     return Path(named) if named else default_directory()
 
 
@@ -55,6 +53,8 @@ def _file_hash(path: str, mtime: int) -> bytes:
 
 def digest_of(files: set[str]) -> str:
     """A digest of these sources, and of the compiler."""
+    import numba
+
     digest = hashlib.sha256(f"{numba.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(files):
         digest.update(_file_hash(path, os.stat(path).st_mtime_ns if os.path.exists(path) else 0))

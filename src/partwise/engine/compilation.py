@@ -14,6 +14,9 @@ Three decorators are all the rest of the package uses:
     for structures written in plain Python.
 
 Jitted functions are never passed as arguments and no jitclass is used: neither can be cached on disk.
+
+numba is imported when there is something to compile, and told then what it has to know (`when_compiling`): loops that come with
+the package as machine code (`frozen`) run without it.
 """
 
 from __future__ import annotations
@@ -22,25 +25,48 @@ import contextlib
 import functools
 import inspect
 import os
+import threading
 from collections.abc import Callable, Iterator
 from types import FunctionType, ModuleType
 from typing import Any
 
-import numba
 import numpy as np
-from numba.extending import overload, register_jitable
 
-from partwise.engine import numba_internals
-from partwise.engine.code_cache import CodeFiles, digest_of
-
-# Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
-FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
-LOOP: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", **numba_internals.LOOP}
-OPTIONS: dict[str, Any] = {**LOOP, **numba_internals.HELPER}  #: of what loops call
+from partwise.engine import frozen
 
 _kernels: list[Kernel] = []
 _loops: list[CompiledLoop] = []
-_interpret = os.environ.get("PARTWISE_INTERPRET", "") not in ("", "0")
+_interpret: Callable | None = None  # how loops are run instead of what was compiled
+_untold: list[Callable[[Any], object]] | None = []  # what numba is to be told; None once it has been
+_telling = threading.RLock()
+
+
+def when_compiling(tell: Callable[[Any], object]) -> Callable[[Any], object]:
+    """Call ``tell(numba_internals)`` before anything is compiled; at once if something has been."""
+    with _telling:
+        if _untold is not None:
+            _untold.append(tell)
+            return tell
+    from partwise.engine import numba_internals
+
+    tell(numba_internals)
+    return tell
+
+
+def compiler() -> Any:
+    """The module `numba_internals`, numba knowing all kernels and helpers."""
+    global _untold
+    try:
+        from partwise.engine import numba_internals
+    except ImportError as error:
+        raise ImportError(
+            f"partwise has to compile something, and cannot import numba ({error}). Install it: pip install numba."
+        ) from error
+    with _telling:
+        while _untold:
+            _untold.pop(0)(numba_internals)
+        _untold = None
+    return numba_internals
 
 
 class Kernel:
@@ -110,18 +136,9 @@ def kernel(signature: Callable | None = None, *, default: bool = False) -> Any:
     k = Kernel(signature, default)
     _kernels.append(k)
 
-    def python_class(numba_type) -> type | None:
-        if isinstance(numba_type, numba.types.Array):
-            return np.ndarray
-        return getattr(numba_type, "instance_class", None)
-
     def pick(first, *_):
-        return k.find(python_class(first) or object)
-
-    # numba wants the overload's parameters to match the generic's by name
-    names = ", ".join(k.parameters)
-    scope: dict[str, Any] = {"pick": pick}
-    exec(f"def overload_{signature.__name__}({names}): return pick({names})", scope)
+        # numba's type of a NamedTuple knows its class; that of an array has none
+        return k.find(getattr(first, "instance_class", np.ndarray if hasattr(first, "layout") else object))
 
     # numba resolves a global by its Python object, so compiled code must see a plain function under the kernel's name
     @functools.wraps(signature)
@@ -130,11 +147,14 @@ def kernel(signature: Callable | None = None, *, default: bool = False) -> Any:
 
     generic.kernel = k  # type: ignore[attr-defined]
     generic.implements = k.implements  # type: ignore[attr-defined]
-    overload(generic, jit_options=OPTIONS)(scope[f"overload_{signature.__name__}"])
+    when_compiling(lambda numba: numba.overloads(generic, pick))
     return generic
 
 
-helper = register_jitable(**OPTIONS)
+def helper(function: Callable) -> Any:
+    """A plain function that compiled loops may call (see the module's docstring)."""
+    when_compiling(lambda numba: numba.overloads(function, lambda *_, **__: function))
+    return function
 
 
 class CompiledLoop:
@@ -148,12 +168,16 @@ class CompiledLoop:
 
     def __call__(self, first, *arguments):
         t = type(first)
-        if _interpret or not compilable(t):
-            return self.interpreted(first, *arguments)
+        if _interpret is not None or not compilable(t):
+            return (_interpret or as_written)(self, (first, *arguments))
         if t not in self.compiled:
-            files = None if numba_internals.PLAIN else CodeFiles(self.interpreted, t, stamp(self.interpreted, t))
-            self.compiled[t] = numba_internals.compile_loop(self.interpreted, LOOP, files)
+            self.compiled[t] = frozen.find(self.interpreted, t, functools.partial(self.compile, t)) or self.compile(t)
         return self.compiled[t](first, *arguments)
+
+    def compile(self, t: type) -> Any:
+        """What numba makes of it for problems of type `t`, or made of it before."""
+        numba = compiler()
+        return numba.compile_loop(self.interpreted, t, stamp(self.interpreted, t))
 
 
 def compiled_loop(function: Callable) -> CompiledLoop:
@@ -171,21 +195,40 @@ def compilable(t: type) -> bool:
     return issubclass(t, np.ndarray | int | float | np.generic)
 
 
+def as_written(loop: CompiledLoop, arguments: tuple[Any, ...]) -> Any:
+    """What a loop returns, by the interpreter."""
+    return loop.interpreted(*arguments)
+
+
 @contextlib.contextmanager
-def interpret() -> Iterator[None]:
-    """Within this block every loop runs in the interpreter (slow): set breakpoints in any kernel or solver."""
+def interpret(run: Callable[[CompiledLoop, tuple[Any, ...]], Any] = as_written) -> Iterator[None]:
+    """Within this block every loop runs in the interpreter (slow): set breakpoints in any kernel or solver.
+
+    `run` is called with a loop and its arguments, and returns what the loop does.
+    """
     global _interpret
-    before, _interpret = _interpret, True
+    before, _interpret = _interpret, run
     try:
         yield
     finally:
         _interpret = before
 
 
+if os.environ.get("PARTWISE_INTERPRET", "") not in ("", "0"):
+    _interpret = as_written
+
+
 def cache_stats() -> dict[str, int]:
-    """How many compiled specialisations this process took from disk (`hits`) and compiled itself (`misses`)."""
-    stats = [d.stats for one in _loops for d in one.compiled.values()]
+    """How many compiled specialisations this process took from disk (`hits`) and compiled itself (`misses`).
+
+    `frozen` counts the loops that came with the package as machine code.
+    """
+    loops = [loop for one in _loops for loop in one.compiled.values()]
+    came = [loop for loop in loops if isinstance(loop, frozen.FrozenLoop)]
+    made = [getattr(loop, "compiled", loop) for loop in loops]
+    stats = [dispatcher.stats for dispatcher in made if dispatcher is not None]
     return {
+        "frozen": len(came),
         "hits": sum(sum(s.cache_hits.values()) for s in stats),
         "misses": sum(sum(s.cache_misses.values()) for s in stats),
     }
@@ -219,4 +262,6 @@ def sources(function: Callable, first: type) -> set[str]:
 
 def stamp(function: Callable, first: type) -> str:
     """A digest of all the sources that `function` compiles from."""
-    return digest_of(sources(function, first) | {__file__, numba_internals.__file__})
+    from partwise.engine import code_cache, instructions, numba_internals
+
+    return code_cache.digest_of(sources(function, first) | {__file__, numba_internals.__file__, instructions.__file__})

@@ -29,9 +29,10 @@ import pickle
 import sys
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
+from numba.extending import overload
 
 from partwise.engine.code_cache import CodeFiles
 
@@ -75,14 +76,19 @@ def lacking(expected: Iterable[tuple[Any, str]]) -> list[str]:
 PLAIN = os.environ.get("PARTWISE_PLAIN_NUMBA", "") not in ("", "0") or bool(lacking(EXPECTED))
 
 
-def compile_loop(function: Callable, options: dict[str, Any], files: CodeFiles | None) -> Any:
-    """What numba makes of a loop; kept in `files`, unless there are none."""
-    dispatcher = numba.njit(nogil=True, **options)(function)
+def compile_loop(function: Callable, first: type, stamp: str) -> Any:
+    """What numba makes of a loop whose first argument has type `first`; kept in files, `stamp` being the state of its sources."""
+    dispatcher = numba.njit(nogil=True, **LOOP)(function)
     if PLAIN:
         _tell_why()
-    elif files is not None and hasattr(dispatcher, "_cache"):
-        dispatcher._cache = FileCache(files)
+    elif hasattr(dispatcher, "_cache"):
+        dispatcher._cache = FileCache(CodeFiles(function, first, stamp))
     return dispatcher
+
+
+def overloads(function: Callable, implementation: Callable) -> None:
+    """Tell numba which function stands for `function` in compiled code: ``implementation(types of the arguments)``."""
+    overload(function, jit_options=HELPER, strict=False)(implementation)
 
 
 @functools.cache
@@ -140,9 +146,60 @@ class HelperCompiler(Compiler):
         return super().define_pipelines()
 
 
-#: options of loops, and of what loops call, that numba does not document
-LOOP: dict[str, Any] = {} if PLAIN else {"no_cfunc_wrapper": True}
-HELPER: dict[str, Any] = {} if PLAIN else {**LOOP, "pipeline_class": HelperCompiler}
+# Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
+FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+#: options of loops, and of what loops call; numba documents neither of those that are left out if it is PLAIN
+LOOP: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", **({} if PLAIN else {"no_cfunc_wrapper": True})}
+HELPER: dict[str, Any] = {**LOOP, **({} if PLAIN else {"pipeline_class": HelperCompiler})}
+
+
+class LoopLibrary(HelperLibrary):
+    """A loop that will run in another process: optimised, but not loaded into this one."""
+
+    def _optimize_final_module(self) -> None:
+        JITCodeLibrary._optimize_final_module(self)
+
+
+class LoopCompiler(Compiler):
+    """numba's compiler, writing into a `LoopLibrary`."""
+
+    def define_pipelines(self) -> list:
+        """Those of numba."""
+        if self.state.library is None:
+            self.state.library = LoopLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+
+class MachineCode(NamedTuple):
+    """A loop for arguments of certain types, as code that can lie anywhere in memory."""
+
+    code: bytes  #: an object file that defines one symbol
+    arguments: list[str]  #: LLVM's types of the arguments that the loop's own become
+    result: Any  #: numba's type of it
+    needs: list[str]  #: symbols that must come from elsewhere
+
+
+def machine_code(function: Callable, types: tuple[Any, ...], symbol: str) -> MachineCode:
+    """Compile a loop for arguments of these types, to be called `symbol`, for the processor that numba compiles for."""
+    dispatcher = numba.njit(nogil=True, no_cpython_wrapper=True, **{**LOOP, "pipeline_class": LoopCompiler})(function)
+    dispatcher.compile(types)
+    (result,) = dispatcher.overloads.values()
+    module = result.library._final_module
+    module.get_function(result.fndesc.llvm_func_name).name = symbol
+    for value in (*module.functions, *module.global_variables):
+        if not value.is_declaration and value.name != symbol:
+            value.linkage = "internal"
+    codegen = result.library._codegen
+    machine = binding.Target.from_triple(binding.get_process_triple()).create_target_machine(
+        cpu=codegen._get_host_cpu_name(), features=codegen._tm_features, opt=3, reloc="pic", codemodel="large"
+    )
+    passes = binding.create_new_module_pass_manager()
+    passes.add_global_dead_code_eliminate_pass()
+    passes.add_strip_dead_prototype_pass()
+    passes.run(module, binding.create_pass_builder(machine, binding.create_pipeline_tuning_options()))
+    arguments = [str(a.type) for a in module.get_function(symbol).arguments]
+    needs = [v.name for v in (*module.functions, *module.global_variables) if v.is_declaration and not v.name.startswith("llvm.")]
+    return MachineCode(machine.emit_object(module), arguments[2:], result.signature.return_type, sorted(needs))
 
 
 def place_environments(library: Any) -> None:

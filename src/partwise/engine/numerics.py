@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic, overload
 
-from partwise.engine.compilation import OPTIONS, helper
+from partwise.engine.compilation import helper, when_compiling
 
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 0.6931471803691238  # the leading bits of ln 2: n * LN2_HIGH is exact for the n that occur
@@ -80,36 +77,12 @@ def smaller(a, b):
     return a if a < b else b
 
 
-def _one_instruction(name):
-    """LLVM's own maximum or minimum: a loop over it is known to be a reduction and vectorises, one over comparisons is not."""
+@when_compiling
+def _tell_of_extremes(numba):
+    from partwise.engine.instructions import extreme
 
-    @intrinsic
-    def extreme(typing_context, a, b):
-        def codegen(context, builder, signature, arguments):
-            number = arguments[0].type
-            function = builder.module.declare_intrinsic(name, [number], ir.FunctionType(number, [number, number]))
-            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
-
-        return a(a, a), codegen
-
-    return extreme
-
-
-_largest, _smallest = _one_instruction("llvm.maxnum"), _one_instruction("llvm.minnum")
-
-
-@overload(larger, jit_options=OPTIONS)
-def _larger(a, b):
-    if isinstance(a, types.Float) and a == b:
-        return lambda a, b: _largest(a, b)
-    return lambda a, b: a if a > b else b
-
-
-@overload(smaller, jit_options=OPTIONS)
-def _smaller(a, b):
-    if isinstance(a, types.Float) and a == b:
-        return lambda a, b: _smallest(a, b)
-    return lambda a, b: a if a < b else b
+    numba.overloads(larger, extreme("llvm.maxnum", larger))
+    numba.overloads(smaller, extreme("llvm.minnum", smaller))
 
 
 @helper

@@ -89,6 +89,7 @@ class Align(Command):
     judged_file = "JudgedPairs"
     reader = "read_alignments"
     tiny = "pairs.tsv", "GATTACA\tGAT-ACA\nGATC-CA\tG-TCTCA\nACGT\tACGT\nAC-T\tACGT\n"
+    usual = ("--mode", "local"), ("--loss", "crf", "--mode", "local"), ("--no-symmetric",)
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.alignment.files import read_alignments

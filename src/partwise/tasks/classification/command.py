@@ -216,6 +216,7 @@ class Classify(Command):
     reading = ("separator", "encoding", "header", "label_column", "drop", "missing")
     forms = {"text": as_text, "jsonl": as_jsonl, "labels": as_labels}  # type: ignore[dict-item]  # they look at the options too
     tiny = "flowers.csv", TINY
+    usual = ("--hidden", "2"), ("--scale",), ("--balanced",), ("--unknown-label", "setosa")
 
     def inputs(self, options: Any) -> dict[str, Any]:
         return {f"--{name}": getattr(options, name, None) for name in ("calibrate", "truth")}

@@ -69,6 +69,7 @@ class Command:
     judged_file: ClassVar[str]  #: the `JudgedFile` in the task's module ``review``
     reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
+    usual: ClassVar[tuple[tuple[str, ...], ...]] = ()  #: options of ``train`` that wheels bring compiled code for, beside none
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
 
     def module(self, role: str) -> Any:

@@ -93,6 +93,7 @@ class Constituency(Command):
     forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_brackets_or_lines"
     tiny = "trees.mrg", TINY
+    usual = ("--tags", "predicted"), ("--loss", "crf", "--tags", "predicted"), ("--markov", "-1")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.constituency.files import read_brackets

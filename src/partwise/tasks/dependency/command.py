@@ -90,6 +90,13 @@ class Parse(Command):
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_treebank"
     tiny = "trees.conllu", TINY.replace(" ", "\t")
+    usual = (
+        ("--projective",),
+        ("--order", "2"),
+        ("--loss", "crf", "--projective"),
+        ("--loss", "crf", "--order", "2"),
+        ("--no-relations",),
+    )
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.dependency.files import read_treebank

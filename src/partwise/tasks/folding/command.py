@@ -92,6 +92,7 @@ class Fold(Command):
     judged_file = "JudgedRna"
     reader = "read_rna"
     tiny = "rna.fasta", ">a\nGGGAAAACCC\n(((....)))\n>b\nGCGAAAGC\n((....))\n>c\nAAAAGGGUUUUCCCA\n....(((....))).\n"
+    usual = ("--pairs", "all"), ("--loss", "crf", "--decode", "best"), ("--loss", "crf", "--decode", "mea")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.folding.files import read_rna

@@ -117,6 +117,13 @@ class GraphCommand(Command):
     judged_file = "JudgedGraphs"
     reader = "read_graphs"
     tiny = "graphs.jsonl", TINY
+    usual = (
+        ("--inference", "exact"),
+        ("--pairwise", "potts"),
+        ("--loss", "crf", "--sums", "trw"),
+        ("--contrast",),
+        ("--balanced",),
+    )
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.graphs.files import read_graphs

@@ -79,6 +79,7 @@ class Rank(Command):
     reading = ("encoding",)
     judged_file = "JudgedRelevance"
     tiny = "queries.txt", TINY
+    usual = ("--objective", "pairwise"), ("--ties", "first")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.ranking.files import read_letor

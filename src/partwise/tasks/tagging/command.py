@@ -175,6 +175,19 @@ class Tag(Command):
     reading = ("separator", "comment", "encoding", "label_column", "unknown_label")
     forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
     tiny = "chunks.txt", "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n"
+    usual = (
+        ("--templates", "words"),
+        ("--order", "2"),
+        ("--hidden", "2"),
+        ("--constraints", "auto"),
+        ("--scheme", "iobes"),
+        ("--hash-bits", "10"),
+        ("--min-count", "2"),
+        ("--balanced",),
+        ("--unknown-label", "O"),
+        ("--loss", "crf", "--unknown-label", "O"),
+        ("--stream",),
+    )
 
     def inputs(self, options: Any) -> dict[str, Any]:
         from partwise.text.templates import SETS

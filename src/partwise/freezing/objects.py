@@ -1,0 +1,101 @@
+"""Machine code of recorded calls, kept between runs: what no source has changed of is not compiled again."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import json
+import multiprocessing
+import os
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from partwise.freezing.recorder import Call
+from partwise.freezing.types import MOST_RESULTS, NotWritten, argument, name_of, result, room
+
+CPU = "x86-64-v3"  # AVX2 and FMA: processors since 2013 (Intel) and 2015 (AMD)
+BATCH = 60  # loops that a process compiles before another takes over: numba forgets nothing
+
+
+@dataclass
+class CompiledCall:
+    """A call, and where its code is."""
+
+    label: str  #: module and name of the loop
+    first: str  #: class of its first argument
+    symbol: str
+    types: str  #: of its arguments, see ``calls.c``; classes by their numbers in `classes`
+    classes: list[str]
+    arguments: list[str]  #: LLVM's types of what these become
+    result: str
+    needs: list[str]
+    stamp: str
+    refused: str = ""  #: why it cannot be called from outside, if it cannot
+
+    def object_file(self, folder: Path) -> Path:
+        """Its machine code."""
+        return folder / f"{self.symbol}.o"
+
+
+def loop_of(call: Call) -> Any:
+    """The function that is compiled."""
+    return getattr(importlib.import_module(call.module), call.name).interpreted
+
+
+def compiled(call: Call, folder: Path) -> CompiledCall:
+    """The machine code of a call, from the folder if it is there."""
+    from partwise.engine.compilation import compiler, stamp
+
+    numba = compiler()
+    function = loop_of(call)
+    state = stamp(function, call.first)
+    key = repr((state, call.module, call.name, name_of(call.first), call.types, os.environ.get("NUMBA_CPU_NAME"), __name__))
+    symbol = "pw_" + hashlib.sha256(key.encode()).hexdigest()[:16]
+    about = folder / f"{symbol}.json"
+    if about.exists():
+        return CompiledCall(**json.loads(about.read_text()))
+    classes: list[str] = []
+    made = CompiledCall(f"{call.module}.{call.name}", name_of(call.first), symbol, "", classes, [], "", [], state)
+    try:
+        made.types = "".join(argument(t, classes) for t in call.types)
+        code = numba.machine_code(function, call.types, symbol)
+        made.arguments, made.result, made.needs = code.arguments, result(code.result), code.needs
+        if room(code.result) > MOST_RESULTS:
+            raise NotWritten(f"it returns {room(code.result)} fields")
+        made.object_file(folder).write_bytes(code.code)
+    except NotWritten as why:
+        made.refused = str(why)
+    unfinished = about.with_suffix(".part")
+    unfinished.write_text(json.dumps(asdict(made)))
+    unfinished.replace(about)
+    return made
+
+
+def processes(jobs: int) -> ProcessPoolExecutor:
+    """So many, each a Python of its own that knows nothing yet."""
+    return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
+
+
+def compile_all(calls: Iterable[Call], folder: Path, jobs: int, tell: Callable[[str], Any]) -> list[CompiledCall]:
+    """All of them, in several processes, for the processors named by `CPU`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    os.environ.update(NUMBA_CPU_NAME=CPU, NUMBA_CPU_FEATURES="", PARTWISE_FROZEN="0")  # of the processes to come
+    ordered = sorted(calls, key=lambda c: (name_of(c.first), c.module, c.name))
+    found: list[CompiledCall] = []
+    for start in range(0, len(ordered), jobs * BATCH):
+        with processes(jobs) as pool:
+            for made in pool.map(functools.partial(compiled, folder=folder), ordered[start : start + jobs * BATCH]):
+                found.append(made)
+                tell(f"{len(found)}/{len(ordered)} {made.label} {made.first.rpartition(':')[2]} {made.refused}")
+    return found
+
+
+def loop_named(call: CompiledCall) -> tuple[Any, type]:
+    """The function and the class that a compiled call names."""
+    module, _, name = call.label.rpartition(".")
+    home, _, cls = call.first.partition(":")
+    return getattr(importlib.import_module(module), name).interpreted, getattr(importlib.import_module(home), cls)

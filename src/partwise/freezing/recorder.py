@@ -1,0 +1,121 @@
+"""Which loops the usual commands call, and with arguments of which types.
+
+Every task of the registry is tried on its tiny workload: training by every solver and loss there is, in both precisions, then all
+verbs on some of the models. Loops run in the interpreter, so nothing is compiled to find out what will have to be. A new task,
+solver or loss is recorded by being registered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from partwise.engine import compilation
+from partwise.losses.records import LOSSES
+from partwise.solvers import SOLVERS
+from partwise.tasks.common.registry import BY_VERB, RegisteredTask
+
+DTYPES = ("float32", "float64")
+EPOCHS = ("--epochs", "2")
+OUT_OF_FOLD = ("--folds", "2")
+
+
+class Call(NamedTuple):
+    """A loop, and the types of its arguments as numba sees them."""
+
+    module: str
+    name: str
+    first: type
+    types: tuple[Any, ...]
+
+
+def as_compiled(value: Any) -> Any:
+    """What compiled code would have returned: Python's numbers, not numpy's."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple):
+        made = [as_compiled(v) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else tuple(made)
+    return value
+
+
+@contextlib.contextmanager
+def recording(calls: dict[Call, None]) -> Iterator[None]:
+    """Within this block loops run in the interpreter, and each call is added to `calls`."""
+    from numba import typeof
+
+    def observe(loop: Any, arguments: tuple[Any, ...]) -> Any:
+        function = loop.interpreted
+        if compilation.compilable(type(arguments[0])):
+            types = tuple(typeof(a) for a in arguments)
+            calls[Call(function.__module__, function.__name__, type(arguments[0]), types)] = None
+        return as_compiled(function(*arguments))
+
+    with compilation.interpret(observe):
+        yield
+
+
+def run(*words: Any) -> bool:
+    """Whether a command was carried out; what is refused is none of the usual ones."""
+    from partwise.cli.app import app
+
+    with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()):
+        try:
+            app([str(word) for word in words], standalone_mode=True)
+        except SystemExit as end:
+            return end.code in (0, None)
+    return True
+
+
+def trainings(task: RegisteredTask, thorough: bool) -> Iterator[tuple[str, ...]]:
+    """Options of ``train``: none; or also what a task is usually asked for, and every solver and loss."""
+    yield ()
+    if not thorough:
+        return
+    for more in ((), *task.command.usual):
+        for dtype in DTYPES:
+            yield (*more, "--dtype", dtype)
+    for loss, solver in itertools.product(LOSSES, (None, *SOLVERS)):
+        for dtype in DTYPES:
+            yield ("--loss", loss, *(() if solver is None else ("--solver", solver)), "--dtype", dtype)
+
+
+def verbs(task: RegisteredTask, model: Path, file: Path, out: Path) -> Iterator[tuple[Any, ...]]:
+    """What is done with a model."""
+    command = task.command
+    yield "predict", model, file
+    for form in command.forms:
+        yield "predict", model, file, "--format", form, "-o", out
+    for more in (("--kbest", "2"), ("--marginals",), ("--all-marginals",)):
+        yield "predict", model, file, *more, "-o", out
+    yield "evaluate", model, file
+    yield "inspect", model
+    yield "report", model, file, "--json", "--resamples", "2"
+    yield "suspects", model, file, *OUT_OF_FOLD
+    yield "suspects", model, file, "--parts", *OUT_OF_FOLD
+
+
+def record(verb: str, thorough: bool = True, tell: Callable[[str], Any] = lambda line: None) -> list[Call]:
+    """All calls of a task's usual commands; if not `thorough`, of those that set nothing."""
+    task = BY_VERB[verb]
+    calls: dict[Call, None] = {}
+    with tempfile.TemporaryDirectory() as name, recording(calls), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        folder = Path(name)
+        file, model, out = task.command.workload(folder), folder / "model", folder / "out"
+        for options in trainings(task, thorough):
+            before = len(calls)
+            done = run("train", verb, file, "-o", model, *EPOCHS, *options)
+            if done and ("--solver" not in options):
+                for words in verbs(task, model, file, out):
+                    run(*words)
+            tell(f"{verb} {' '.join(options)}: {len(calls) - before if done else 'refused'}")
+    return list(calls)
