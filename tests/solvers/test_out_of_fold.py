@@ -122,6 +122,28 @@ def test_what_is_not_plausible_is_said():
     assert solve(alone, "ramp", "cccp(sdm)", 0.01, max_epochs=50).caution == ""
 
 
+@pytest.mark.parametrize("lost", [True, False])
+def test_where_refusing_makes_judges_worse_nothing_is_refused(lost, monkeypatch):
+    problem, _ = sequences(wrong=10)
+    judgement, rounds = OutOfFold.judgement, []
+
+    def worse(self, task, state):
+        found = judgement(self, task, state)
+        rounds.append(found.contradicted.copy())
+        if len(rounds) == 2:  # twenty that the first judges knew; or as many that they did not
+            at = np.flatnonzero(~rounds[0] if lost else rounds[0])[:20]
+            found.contradicted[:] = rounds[0]
+            found.contradicted[at] = lost
+        return found
+
+    monkeypatch.setattr(OutOfFold, "judgement", worse)
+    found = fitted(problem)
+    hinge = solve(problem, "hinge", "pegasos", C=0.1, max_epochs=EPOCHS, tol=0, evaluate="never")
+    assert found.state.harmed == lost and (found.rounds[-1].refused == 0) == lost and len(rounds) == 2
+    assert np.array_equal(found.w, hinge.w) == lost
+    assert found.caution.startswith("nothing is refused, for models that refused") == lost
+
+
 def get_loss_of(name):
     from partwise.losses.records import get_loss
 

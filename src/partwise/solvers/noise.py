@@ -97,6 +97,7 @@ class Judgement(NamedTuple):
     examples: np.ndarray  #: (N,) log-odds that there is a mistake in the example; -inf where nothing is given
     parts: np.ndarray  #: (positions,) log-odds that the position is wrong
     noise: Any  #: `Noise`, or `partwise.solvers.error_rates.ErrorRates`
+    contradicted: np.ndarray | None = None  #: (positions,) bool: what the judge predicts by x alone is not what is given
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -372,6 +373,7 @@ def judged(
     """What judges and noise make of all examples of a problem, each of which has one judge."""
     whole = no_evidence(problem)
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
+    contradicted = np.zeros(len(parts), np.bool_)
     for j in judges:
         found = look(j, noise, True, n_jobs)
         sums, starts = found.sums, found.starts
@@ -383,6 +385,7 @@ def judged(
         believed = np.where(told, found.believed, found.predicted).astype(np.int32)
         gather(whole, j.which, Evidence(starts, found.given, believed, np.where(told, found.disputed, found.contradicted)))
         at = taken(whole.starts, j.which)[1]
+        contradicted[at] = found.contradicted
         kept, given = np.minimum(found.kept, 1.0), np.minimum(found.given, 1.0)  # sums may round up
         by_chance = sums[:, GIVEN] - sums[:, FREE]
         with np.errstate(divide="ignore"):
@@ -400,7 +403,7 @@ def judged(
             parts[at] = 0.5 * (parts[at] + alone)
             none = -totals(np.logaddexp(0.0, alone), starts)
             examples[j.which] = 0.5 * (examples[j.which] + log_rest(none) - none)
-    return Judgement(whole, examples, parts, noise)
+    return Judgement(whole, examples, parts, noise, contradicted)
 
 
 def log_rest(log_p: np.ndarray) -> np.ndarray:

@@ -19,6 +19,11 @@ not know unknown positions, the example is left out: C_i = 0, as Mancev's set A 
 nothing is refused (`NEGLIGIBLE`), nothing is: rounds end, and the last line is the convex problem of the hinge, so clean data are
 learnt from as ever.
 
+Refusing can do harm: where judges are often mistaken, they refuse what is hard rather than what is wrong, and judges who have
+learnt from the rest know less. So they are compared: those of later rounds, who learnt from what was not refused, with those of
+the first, who learnt from all, by how often they predict what is given to others. Wrong labels there spare neither. If later ones
+are worse by more than `ERRORS` standard errors (of the difference of paired counts), nothing is refused.
+
 An epoch is one of the solver inside, for all judges at once (in threads) or for the last problem. Cost of a round: K - 1 epochs'
 work for each epoch, and the noise's. Memory: K times that of the solver inside.
 
@@ -49,6 +54,7 @@ from partwise.solvers.result import Round
 
 MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
 MOST_LEFT_OUT = 0.5  # of all examples: more is not plausible
+ERRORS = 2.0  # standard errors by which judges must be worse for refusing to have done harm
 NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
 LEAST = 1e-6  # of all positions are taken to be wrong
 EXAMPLES = 500  # that the noise is fitted to: more of them take longer and decide alike
@@ -66,6 +72,8 @@ class OutOfFoldState(State):
     refused: np.ndarray | None = None  #: (positions,) bool
     targets: np.ndarray | None = None  #: (positions,) int32
     left_out: np.ndarray | None = None  #: (N,) bool
+    contradicted: np.ndarray | None = None  #: (positions,) bool: what the judges of the first round predict is not what is given
+    harmed: bool = False  #: whether refusing made judges worse
     record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
 
 
@@ -187,13 +195,19 @@ class OutOfFold(Solver):
         evidence = found.evidence
         state.refused = evidence.disputed & (found.parts > 0.0)
         state.refused &= np.count_nonzero(state.refused) > NEGLIGIBLE * len(state.refused)
+        if state.contradicted is None:
+            state.contradicted = found.contradicted
+        lost = np.count_nonzero(found.contradicted & ~state.contradicted)
+        won = np.count_nonzero(state.contradicted & ~found.contradicted)
+        state.harmed = bool(lost - won > ERRORS * math.sqrt(lost + won))
+        state.refused &= not state.harmed
         state.targets = evidence.believed
         refused, changed = (totals(where, evidence.starts) for where in (state.refused, state.refused != before))
         state.left_out = refused > MOST_REFUSED * np.diff(evidence.starts)
         numbers = (math.nan, np.count_nonzero(changed), np.count_nonzero(refused), math.nan, math.nan, math.nan)
         state.record = np.vstack([state.record, [state.epochs, *numbers]])
         left = self.repeats - len(state.record)
-        state.is_judged = left == 0 or not changed.any()
+        state.is_judged = left == 0 or state.harmed or not changed.any()
         if state.is_judged:
             state.epochs += left * self.epochs  # what is left of the rounds would change nothing
         state.begun = state.epochs
@@ -226,8 +240,13 @@ class OutOfFold(Solver):
         return self.solver.weights(state.inside)
 
     def caution(self, task: Task, state: OutOfFoldState, loss: float) -> str:
-        """Most of the data left out: either they are wrong, or there is nothing to be learnt from them."""
+        """Judges who know less for having refused; or most of the data left out."""
         assert state.left_out is not None
+        if state.harmed:
+            return (
+                "nothing is refused, for models that refused what they took for wrong predicted others' labels worse than models "
+                "that did not. What came out is that of the convex loss, the hinge"
+            )
         left_out, n = np.count_nonzero(state.left_out & (task.C > 0.0)), np.count_nonzero(task.C)
         if left_out <= MOST_LEFT_OUT * n:
             return ""
