@@ -3,6 +3,11 @@
 
 def main() -> None:
     """Run ``partwise``."""
-    from partwise.cli.app import app
+    import sys
 
-    app()
+    from partwise.cli import quick
+
+    if not quick.run(sys.argv[1:]):
+        from partwise.cli.app import app
+
+        app()
