@@ -12,7 +12,6 @@ from partwise.tasks.common.registry import TASKS
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TEST, TRAIN
 
-
 #: what reads command lines and draws for people; what trains; what belongs to others
 FOR_PEOPLE = ("typer", "click", "rich", "pydantic", "jinja2", "matplotlib")
 FOR_SCIENCE = ("sklearn", "scipy.sparse", "scipy.optimize", "scipy.linalg", "scipy.special", "scipy.stats", "safetensors")
