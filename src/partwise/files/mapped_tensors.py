@@ -91,7 +91,7 @@ def place_of(name: str, about: Any) -> tuple[int, int, np.dtype, tuple[int, ...]
         raise NotSafetensors(f"the shape or the offsets of the tensor {name!r} are no lists of numbers")
     if not isinstance(about["dtype"], str) or about["dtype"] not in KINDS:
         raise NotSafetensors(f"the tensor {name!r} is of type {str(about['dtype'])[:20]!r}")
-    kind = np.dtype(KINDS[about["dtype"]]).newbyteorder("<")
+    kind = np.dtype("<" + KINDS[about["dtype"]])  # `newbyteorder` would make a type that buffers say "<f" of, not "f"
     begin, end = offsets
     if end - begin != math.prod(shape) * kind.itemsize:
         raise NotSafetensors(f"the tensor {name!r} has {end - begin} bytes, which is not what its shape takes")
