@@ -15,6 +15,7 @@ from benchmarks.report import RESULTS, Report
 
 NAMES = (
     "startup",
+    "short_runs",
     "encoding",
     "chunking",
     "tagging",
@@ -33,13 +34,13 @@ NAMES = (
     "tree_suspects",
     "part_suspects",
 )
-QUICK = ("startup", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
+QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
 
 def main() -> None:
     """Read the command line and go through the benchmarks; what cannot run here says why."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)}; all by default, the first four with --short")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(NAMES)}; all by default, the first five with --short")
     parser.add_argument("--short", action="store_true", help="fewer rounds, no contender that takes minutes")
     parser.add_argument("--list", action="store_true", help="say what there is and stop")
     parser.add_argument("--repeat", type=int, metavar="N", help="rounds, instead of 5 (3 with --short)")

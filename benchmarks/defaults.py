@@ -275,7 +275,7 @@ def proposed(data: Data, known: dict[str, Any], loss: str | None = None) -> Sett
     """What the rule takes for a data set."""
     core = BY_VERB[data.task].core
     name = loss or {"rank": "ramp_do"}.get(data.task, core.loss)
-    choice = choose(name, task=core.defaults, spread=known["spread"], examples=known["examples"])
+    choice = choose(name, task=core.defaults(), spread=known["spread"], examples=known["examples"])
     return name, choice.solver, choice.C, choice.epochs or 100
 
 

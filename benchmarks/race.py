@@ -35,8 +35,12 @@ class Options:
 
     @property
     def environment(self) -> dict[str, str]:
-        """For every process: compiled code is kept in this run's folder, so that the first run is a cold one."""
-        return {"PARTWISE_CACHE_DIR": str(self.folder / "compiled")}
+        """For every process: compiled code is kept in this run's folder, so that the first run is a cold one.
+
+        Bytecode is kept too, whatever the shell says, for everybody: what is installed has it on disk.
+        """
+        bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(self.folder / "bytecode")}
+        return {"PARTWISE_CACHE_DIR": str(self.folder / "compiled"), **bytecode}
 
     def wants(self, contender: Contender) -> bool:
         """Whether `contender` takes part."""

@@ -251,5 +251,5 @@ def test_options_of_one_name_mean_the_same_everywhere():
         seen = {}
         for task in TASKS:
             for one in as_parameters(options_of(task, verb)) if options_of(task, verb) else ():
-                kind = (one.annotation.__origin__, one.default)
+                kind = (one.kind, one.names, one.default)
                 assert seen.setdefault(one.name, kind) == kind, (verb, task.verb, one.name)

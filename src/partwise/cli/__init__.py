@@ -3,6 +3,16 @@
 
 def main() -> None:
     """Run ``partwise``."""
-    from partwise.cli.app import app
+    import gc
+    import sys
 
-    app()
+    gc.set_threshold(100_000, 10, 10)  # modules that are loaded are no garbage: looking for it takes a tenth of the start
+    try:
+        from partwise.cli import quick
+
+        if not quick.run(sys.argv[1:]):
+            from partwise.cli.app import app
+
+            app()
+    finally:
+        gc.freeze()  # nor need it be looked for at the end

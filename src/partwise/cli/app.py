@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from partwise.cli.lazy_group import lazy_group
+from partwise.cli.typer_commands import as_command
 
 #: verb: a line about it
 VERBS = {
@@ -26,8 +27,9 @@ VERBS = {
 
 
 def load(verb: str) -> Any:
-    """The command of a verb: each has a module."""
-    return importlib.import_module(f"partwise.cli.{verb}").command()
+    """The command of a verb: each has a module, which declares it (`verb`) or makes it itself (`command`)."""
+    module = importlib.import_module(f"partwise.cli.{verb}")
+    return module.command() if hasattr(module, "command") else as_command(module.verb())
 
 
 app = typer.Typer(
@@ -36,6 +38,7 @@ app = typer.Typer(
     help="Structured prediction: any output structure, any loss from perceptron to ramp, any solver.",
     no_args_is_help=True,
     add_completion=False,
+    pretty_exceptions_enable=False,  # `quick` does without, and a traceback is for us, not for users
 )
 
 

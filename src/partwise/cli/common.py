@@ -1,6 +1,6 @@
 """What all verbs share: errors in words, writing results, one JSON object for machines.
 
-Modules of the command line import numba, rich and matplotlib only where they need them: ``partwise --help`` is quick.
+Modules of the command line import numba, typer, rich and matplotlib only where they need them: ``partwise --help`` is quick.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import typer
 
 from partwise.tasks.common.command_options import Refusal
 
@@ -38,10 +36,10 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
         except BrokenPipeError:  # the reader of our output has seen enough
             with contextlib.suppress(OSError):
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            raise typer.Exit(1) from None
+            raise SystemExit(1) from None
         except KeyboardInterrupt:
             print("partwise: interrupted", file=sys.stderr)
-            raise typer.Exit(130) from None
+            raise SystemExit(130) from None
         except MemoryError as error:
             if type(error) is MemoryError and error.args:  # ours, with what to do; others are of numpy, or say nothing
                 fail(str(error))
@@ -57,7 +55,7 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
 def fail(message: str) -> None:
     """End with a message and status 1."""
     print(f"partwise: error: {message}", file=sys.stderr)
-    raise typer.Exit(1)
+    raise SystemExit(1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

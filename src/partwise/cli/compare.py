@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import finite, in_words, print_json, write
-from partwise.cli.options import JOBS, JSON, QUIET, as_command, as_parameters, filled, parameter
+from partwise.cli.options import JOBS, JSON, QUIET, Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
 from partwise.cli.progress import ProgressLines
 from partwise.tasks.common.command_options import FILES, LEARNING, OUTPUT, Refusal, option
@@ -48,10 +46,9 @@ class Options:
     out: Path | None = option(OUTPUT, "Folder for compare.png, compare.md and compare.json.", "--out", "-o")
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    data = parameter("data", str, typer.Argument(help=DATA))
-    return as_command("compare", HELP, [data, *as_parameters(Options), JOBS, JSON, QUIET], run)
+    return Verb("compare", HELP, [Parameter("data", str, DATA), *as_parameters(Options), JOBS, JSON, QUIET], run)
 
 
 @in_words
@@ -103,7 +100,7 @@ def run(data: str, jobs: int, as_json: bool, quiet: bool, **given: Any) -> None:
     else:
         print(text, end="")
     if any(trace.status == "interrupted" for trace in found.traces):
-        raise typer.Exit(130)
+        raise SystemExit(130)
 
 
 def as_markdown(found: Any, about: str) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 import typer
 
 from partwise.cli.common import in_words
-from partwise.cli.options import from_function
+from partwise.cli.typer_commands import from_function
 from partwise.tasks.common.command_options import Refusal
 
 SIZES = (25, 50, 100, 200, 400, 800)  # training words on the learning curve; the last one gives the table

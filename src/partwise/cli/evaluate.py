@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json, show
 from partwise.cli.model_verbs import all_options, alone, load, options_for
-from partwise.cli.options import JOBS, JSON, QUIET, as_command, parameter
+from partwise.cli.options import JOBS, JSON, QUIET, Parameter, Verb
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import Refusal
+from partwise.tasks.common.registry import TASKS, RegisteredTask
 
 HELP = """Score a model by a file that has the truth, in the measures of its task.
 
@@ -26,17 +26,17 @@ Labels that the model has never seen count as labelled wrongly. Without a model,
 """
 
 
-def command() -> Any:
-    """The verb."""
+def verb(tasks: Sequence[RegisteredTask] = TASKS) -> Verb:
+    """The verb, with the options of these tasks."""
     parameters = [
-        parameter("model", Path, typer.Argument(help="Model file; or, with --predicted-column, the column file itself.")),
-        parameter("file", str | None, typer.Argument(help="File with the truth; gz; '-' is stdin."), None),
-        *all_options("evaluate"),
+        Parameter("model", Path, "Model file; or, with --predicted-column, the column file itself."),
+        Parameter("file", str | None, "File with the truth; gz; '-' is stdin.", default=None),
+        *all_options("evaluate", tasks),
         JOBS,
         JSON,
         QUIET,
     ]
-    return as_command("evaluate", HELP, parameters, run)
+    return Verb("evaluate", HELP, parameters, run)
 
 
 @in_words

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json, show
 from partwise.cli.model_verbs import all_options, load, options_for
-from partwise.cli.options import JSON, as_command, parameter
+from partwise.cli.options import JSON, Parameter, Verb
 from partwise.cli.paths import check_paths
 
 HELP = """Look into a model: what it is, what it has learnt, why it labels a token as it does.
@@ -23,10 +21,9 @@ HELP = """Look into a model: what it is, what it has learnt, why it labels a tok
 """
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    parameters = [parameter("model", Path, typer.Argument(help="Model file.")), *all_options("inspect"), JSON]
-    return as_command("inspect", HELP, parameters, run)
+    return Verb("inspect", HELP, [Parameter("model", Path, "Model file."), *all_options("inspect"), JSON], run)
 
 
 @in_words

@@ -7,11 +7,11 @@ A task declares the options that its ``predict``, ``evaluate``, ``inspect``, ``s
 from __future__ import annotations
 
 import dataclasses
-import inspect
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.options import as_parameters, filled
+from partwise.cli.options import Parameter, as_parameters, filled
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS, RegisteredTask
 
@@ -21,10 +21,10 @@ def options_of(task: RegisteredTask, verb: str) -> Any:
     return getattr(task.command, f"{verb}_options")
 
 
-def all_options(verb: str) -> list[inspect.Parameter]:
-    """The options of all tasks, each once."""
-    found: dict[str, inspect.Parameter] = {}
-    for task in TASKS:
+def all_options(verb: str, tasks: Sequence[RegisteredTask] = TASKS) -> list[Parameter]:
+    """The options of all these tasks, each once."""
+    found: dict[str, Parameter] = {}
+    for task in tasks:
         if options := options_of(task, verb):
             found = {one.name: one for one in as_parameters(options)} | found
     return list(found.values())
@@ -37,10 +37,11 @@ def options_for(task: RegisteredTask, verb: str, given: dict[str, Any], what: An
         able = ", ".join(other.does for other in TASKS if options_of(other, verb))
         raise Refusal(f"{verb} is for a model that {able}; {what} {task.does}.")
     names = {field.name for field in dataclasses.fields(own)}
-    for one in all_options(verb):
-        if one.name not in names and given[one.name] != one.default:
+    others = given.keys() - names
+    for one in all_options(verb) if others else ():  # which asks every task for its own
+        if one.name in others and given[one.name] != one.default:
             whose = " or ".join(other.does for other in TASKS if has_option(other, verb, one.name))
-            flag = max(option_names(one), key=lambda name: name.startswith("--"))
+            flag = max(one.spellings(), key=lambda name: name.startswith("--"))
             raise Refusal(f"{flag} is for a model that {whose}; {what} {task.does}.")
     return filled(own, given)
 
@@ -49,12 +50,6 @@ def has_option(task: RegisteredTask, verb: str, name: str) -> bool:
     """Whether a task's verb has an option."""
     own = options_of(task, verb)
     return own is not None and name in {field.name for field in dataclasses.fields(own)}
-
-
-def option_names(one: inspect.Parameter) -> list[str]:
-    """What an option is called on the command line."""
-    about = one.annotation.__metadata__[0]  # typer takes the first name for a default until it makes the command
-    return [name for names in (about.default, *about.param_decls) for name in names.split("/")]
 
 
 def load(path: Path, jobs: int | None = None) -> tuple[Any, RegisteredTask]:
@@ -69,7 +64,7 @@ def load(path: Path, jobs: int | None = None) -> tuple[Any, RegisteredTask]:
 
 def alone(verb: str, given: dict[str, Any]) -> tuple[RegisteredTask, Any] | None:
     """The task that can do without a model what the options ask for, and those options."""
-    for task in TASKS:
+    for task in TASKS if given else ():  # nothing is asked for, then
         if (own := options_of(task, verb)) and task.command.stands_alone(filled(own, given)):
             return task, filled(own, given)
     return None

@@ -1,24 +1,45 @@
-"""From options as dataclasses declare them (`partwise.tasks.common.command_options`) to what typer understands, and back."""
+"""Parameters of verbs: from options as dataclasses declare them (`partwise.tasks.common.command_options`) to a list, and back.
+
+Nothing here needs the library that parses command lines: `quick` reads most of them without it, `typer_commands` makes commands
+of the same list for all others, for ``--help`` and for errors.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
-from collections.abc import Callable, Sequence
-from typing import Annotated, Any, TypeVar, get_type_hints
-
-import typer
-import typer.main
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 Kind = TypeVar("Kind")
+REQUIRED: Any = object()  #: the default of what must be given
 
 
-def parameter(name: str, kind: Any, about: Any, default: Any = inspect.Parameter.empty) -> inspect.Parameter:
-    """One parameter of a verb."""
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about])
+class Parameter(NamedTuple):
+    """An option of a verb; or an argument, which has no names and is told by its place."""
+
+    name: str
+    kind: Any  #: str, int, float, bool or Path, that or None, or a list of str
+    text: str  #: for ``--help``
+    names: tuple[str, ...] = ()  #: as one types it; "--x/--no-x" for what can be switched on and off
+    default: Any = REQUIRED
+    panel: str | None = None  #: of ``--help``
+    limits: Mapping[str, Any] = {}  #: `min` and `max` of numbers
+
+    def spellings(self) -> list[str]:
+        """All that an option is called on the command line."""
+        return [name for names in self.names for name in names.split("/")]
 
 
-def as_parameters(options: type, estimator: Any = None) -> list[inspect.Parameter]:
+class Verb(NamedTuple):
+    """A command: what it takes and what it does."""
+
+    name: str
+    text: str  #: for ``--help``
+    parameters: Sequence[Parameter]
+    run: Callable[..., None]  #: called with the values of the parameters
+
+
+def as_parameters(options: type, estimator: Any = None) -> list[Parameter]:
     """The fields of a dataclass; where one is a parameter of the estimator, its default is the estimator's."""
     hints = get_type_hints(options)
     known = {} if estimator is None else {field.name: field.default for field in dataclasses.fields(estimator)}
@@ -31,9 +52,8 @@ def as_parameters(options: type, estimator: Any = None) -> list[inspect.Paramete
             text = f"{text.partition(' (default:')[0]} (default: {shown(own)})"
         name = field.name.replace("_", "-")
         names = about["names"] or (f"--{name}/--no-{name}" if hints[field.name] in (bool, bool | None) else f"--{name}",)
-        made = typer.Option(*names, help=text, rich_help_panel=about["panel"], **about["limits"])
         default = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
-        found.append(parameter(field.name, hints[field.name], made, default))
+        found.append(Parameter(field.name, hints[field.name], text, names, default, about["panel"], about["limits"]))
     return found
 
 
@@ -46,45 +66,12 @@ def filled(options: type[Kind], given: dict[str, Any]) -> Kind:
     """The dataclass, with what was given on the command line; values that are typed as text become what they stand for."""
     values = {}
     for field in dataclasses.fields(options):  # type: ignore[arg-type]
-        value, read = given[field.name], field.metadata.get("read")
-        values[field.name] = read(value) if read is not None and value is not None else value
+        if field.name in given:
+            value, read = given[field.name], field.metadata.get("read")
+            values[field.name] = read(value) if read is not None and value is not None else value
     return options(**values)
 
 
-def flowing(text: str) -> str:
-    """Without line breaks in a paragraph, so that a terminal of any width breaks it; examples, which are indented, stay."""
-    paragraphs = text.strip("\n").split("\n\n")
-    return "\n\n".join(one if one.startswith(" ") else " ".join(one.split("\n")) for one in paragraphs)
-
-
-def as_command(name: str, text: str, parameters: Sequence[inspect.Parameter], run: Callable[..., None]) -> Any:
-    """A command with these parameters."""
-
-    def verb(**given: Any) -> None:
-        run(**given)
-
-    verb.__signature__ = inspect.Signature(list(parameters))  # type: ignore[attr-defined]
-    verb.__annotations__ = {one.name: one.annotation for one in parameters}
-    verb.__doc__ = text = flowing(text)
-    app = typer.Typer(add_completion=False)
-    app.command(name=name, help=text)(verb)
-    return typer.main.get_command(app)
-
-
-def from_function(name: str, verb: Callable[..., Any]) -> Any:
-    """A command whose options are those of a function, as typer reads them."""
-    app = typer.Typer(add_completion=False)
-    app.command(name=name)(verb)
-    return typer.main.get_command(app)
-
-
-JOBS = parameter(
-    "jobs",
-    int,
-    typer.Option("--jobs", "-j", help="Threads for passes over all data; -1: all cores. Never changes the result."),
-    1,
-)
-JSON = parameter(
-    "as_json", bool, typer.Option("--json", help="Print one JSON object on stdout, and what is for people on stderr."), False
-)
-QUIET = parameter("quiet", bool, typer.Option("--quiet", "-q", help="Print nothing but errors and what was asked for."), False)
+JOBS = Parameter("jobs", int, "Threads for passes over all data; -1: all cores. Never changes the result.", ("--jobs", "-j"), 1)
+JSON = Parameter("as_json", bool, "Print one JSON object on stdout, and what is for people on stderr.", ("--json",), False)
+QUIET = Parameter("quiet", bool, "Print nothing but errors and what was asked for.", ("--quiet", "-q"), False)

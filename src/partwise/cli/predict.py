@@ -5,19 +5,18 @@ from __future__ import annotations
 import contextlib
 import gzip
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json
 from partwise.cli.model_verbs import all_options, load, options_for
-from partwise.cli.options import JOBS, QUIET, as_command, parameter
+from partwise.cli.options import JOBS, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.files.whole_file import whole_file
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
+from partwise.tasks.common.registry import TASKS, RegisteredTask
 
 HELP = """Label, parse, align, fold, rank: what a model says about a file.
 
@@ -27,22 +26,19 @@ Labels come as one more column of the text, trees in the place of those that wer
 """
 
 
-def command() -> Any:
-    """The verb."""
-    where = typer.Option(
-        "--output", "-o", help="Where to write; compressed if it ends in .gz. (default: stdout)", rich_help_panel=OUTPUT
-    )
-    as_json = typer.Option("--json", help="Print counts and times as JSON on stdout; needs --output.")
+def verb(tasks: Sequence[RegisteredTask] = TASKS) -> Verb:
+    """The verb, with the options of these tasks."""
+    where = "Where to write; compressed if it ends in .gz. (default: stdout)"
     parameters = [
-        parameter("model", Path, typer.Argument(help="Model file.")),
-        parameter("file", str, typer.Argument(help="File of the kind that the model was trained on; gz; '-' is stdin.")),
-        parameter("output", Path | None, where, None),
-        *all_options("predict"),
+        Parameter("model", Path, "Model file."),
+        Parameter("file", str, "File of the kind that the model was trained on; gz; '-' is stdin."),
+        Parameter("output", Path | None, where, ("--output", "-o"), None, OUTPUT),
+        *all_options("predict", tasks),
         JOBS,
-        parameter("as_json", bool, as_json, False),
+        Parameter("as_json", bool, "Print counts and times as JSON on stdout; needs --output.", ("--json",), False),
         QUIET,
     ]
-    return as_command("predict", HELP, parameters, run)
+    return Verb("predict", HELP, parameters, run)
 
 
 @in_words

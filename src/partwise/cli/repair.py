@@ -10,11 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import load
-from partwise.cli.options import JSON, QUIET, as_command, parameter
+from partwise.cli.options import JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.files.text_edits import EditableText
@@ -39,24 +37,21 @@ held-out file: has it helped?
 """
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    where = typer.Option("--output", "-o", help="Where to write the corrected file; '-': stdout.", rich_help_panel=OUTPUT)
-    held_out = typer.Option(help="Held-out file to score by: train on the file before and after.", rich_help_panel=LEARNING)
-    like = typer.Option(
-        help="With --retrain: with the features, loss, C and so on of this model. (default: as train by itself)",
-        rich_help_panel=LEARNING,
-    )
+    where = "Where to write the corrected file; '-': stdout."
+    held_out = "Held-out file to score by: train on the file before and after."
+    like = "With --retrain: with the features, loss, C and so on of this model. (default: as train by itself)"
     parameters = [
-        parameter("file", str, typer.Argument(help="The file that the page of suspects was made of.")),
-        parameter("decisions", Path, typer.Argument(help="What 'Download decisions' of the page has made, JSON.")),
-        parameter("output", Path, where),
-        parameter("retrain", str | None, held_out, None),
-        parameter("like", Path | None, like, None),
+        Parameter("file", str, "The file that the page of suspects was made of."),
+        Parameter("decisions", Path, "What 'Download decisions' of the page has made, JSON."),
+        Parameter("output", Path, where, ("--output", "-o"), panel=OUTPUT),
+        Parameter("retrain", str | None, held_out, ("--retrain",), None, LEARNING),
+        Parameter("like", Path | None, like, ("--like",), None, LEARNING),
         JSON,
         QUIET,
     ]
-    return as_command("repair", HELP, parameters, run)
+    return Verb("repair", HELP, parameters, run)
 
 
 @in_words

@@ -9,11 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, load, options_for
-from partwise.cli.options import JOBS, JSON, QUIET, as_command, parameter
+from partwise.cli.options import JOBS, JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.report_page import made_report, require_extra
@@ -37,23 +35,22 @@ an option more, models are trained anew on an eighth, a quarter, half and all of
 """
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    page = typer.Option("--html", help="Write the page here; needs partwise[html].", rich_help_panel=OUTPUT)
-    curve = typer.Option("--learning-curve", help="Train on parts of --train, and score by the file.", rich_help_panel=LEARNING)
-    training = typer.Option("--train", help="With --learning-curve: the file to train on.", rich_help_panel=LEARNING)
+    curve = "Train on parts of --train, and score by the file."
+    training = "With --learning-curve: the file to train on."
     parameters = [
-        parameter("model", Path, typer.Argument(help="Model file.")),
-        parameter("file", str, typer.Argument(help="File with the truth; gz; '-' is stdin.")),
-        parameter("html", Path | None, page, None),
-        parameter("learning_curve", bool, curve, False),
-        parameter("train", str | None, training, None),
+        Parameter("model", Path, "Model file."),
+        Parameter("file", str, "File with the truth; gz; '-' is stdin."),
+        Parameter("html", Path | None, "Write the page here; needs partwise[html].", ("--html",), None, OUTPUT),
+        Parameter("learning_curve", bool, curve, ("--learning-curve",), False, LEARNING),
+        Parameter("train", str | None, training, ("--train",), None, LEARNING),
         *all_options("report"),
         JOBS,
         JSON,
         QUIET,
     ]
-    return as_command("report", HELP, parameters, run)
+    return Verb("report", HELP, parameters, run)
 
 
 @in_words

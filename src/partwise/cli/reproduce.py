@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json
-from partwise.cli.options import JSON, QUIET, as_command, as_parameters, filled, parameter
+from partwise.cli.options import JSON, QUIET, Parameter, Verb, as_parameters, filled
 from partwise.cli.progress import ProgressLines
 from partwise.tasks.common.command_options import Refusal, option
 
@@ -33,10 +31,10 @@ class Options:
     list_all: bool = option(None, "What there is, and how long it takes.", "--list", default=False)
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    name = parameter("name", str | None, typer.Argument(help="Which one; see --list."), None)
-    return as_command("reproduce", HELP, [name, *as_parameters(Options), JSON, QUIET], run)
+    name = Parameter("name", str | None, "Which one; see --list.", default=None)
+    return Verb("reproduce", HELP, [name, *as_parameters(Options), JSON, QUIET], run)
 
 
 @in_words

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
-from partwise.cli.options import JSON, QUIET, as_command, parameter
+from partwise.cli.options import JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
@@ -36,20 +34,18 @@ A page to look at them one by one and decide; then partwise repair writes the co
 """
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    where = typer.Option(
-        "--output", "-o", help="Write all of them here, tab-separated, a line each; '-': stdout.", rich_help_panel=OUTPUT
-    )
+    where = "Write all of them here, tab-separated, a line each; '-': stdout."
     parameters = [
-        parameter("model", Path, typer.Argument(help="Model file; or, with --train, the file itself.")),
-        parameter("file", str | None, typer.Argument(help="File with the labels to judge; gz; '-' is stdin."), None),
+        Parameter("model", Path, "Model file; or, with --train, the file itself."),
+        Parameter("file", str | None, "File with the labels to judge; gz; '-' is stdin.", default=None),
         *all_options("suspects"),
-        parameter("output", Path | None, where, None),
+        Parameter("output", Path | None, where, ("--output", "-o"), None, OUTPUT),
         JSON,
         QUIET,
     ]
-    return as_command("suspects", HELP, parameters, run)
+    return Verb("suspects", HELP, parameters, run)
 
 
 @in_words

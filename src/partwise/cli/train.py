@@ -14,12 +14,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-import typer
-import typer.main
-
 from partwise.cli.common import in_words, print_json
-from partwise.cli.lazy_group import lazy_group
-from partwise.cli.options import as_command, as_parameters, filled, parameter
+from partwise.cli.options import Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
 from partwise.cli.progress import ProgressLines, draw_history, kept_history, warnings_as_notes, write_history
 from partwise.tasks.common.command import Seconds
@@ -31,14 +27,20 @@ DEV = "Held-out file: stop when it gets no better, and keep the best model."
 
 def command() -> Any:
     """``partwise train``, a command for each task."""
-    group = lazy_group({task.verb: task.about for task in TASKS}, lambda verb: command_for(BY_VERB[verb]))
+    import typer
+    import typer.main
+
+    from partwise.cli.lazy_group import lazy_group
+    from partwise.cli.typer_commands import as_command
+
+    group = lazy_group({task.verb: task.about for task in TASKS}, lambda name: as_command(verb(BY_VERB[name])))
     app = typer.Typer(cls=group, help="Train a model.", no_args_is_help=True, add_completion=False)
     app.callback()(lambda: None)
     return typer.main.get_command(app)
 
 
-def command_for(task: RegisteredTask) -> Any:
-    """The command that trains it."""
+def verb(task: RegisteredTask) -> Verb:
+    """What trains it."""
     own = task.command
     core = task.core
 
@@ -54,15 +56,13 @@ def command_for(task: RegisteredTask) -> Any:
             filled(Run, given),
         )
 
-    where = typer.Option("--output", "-o", help="Where to save the model.", rich_help_panel=OUTPUT)
     parameters = [
-        parameter("file", str, typer.Argument(help=own.file)),
-        parameter("output", Path, where),
-        parameter("dev", str | None, typer.Option(help=DEV, rich_help_panel=LEARNING), None),
+        Parameter("file", str, own.file),
+        Parameter("output", Path, "Where to save the model.", ("--output", "-o"), panel=OUTPUT),
+        Parameter("dev", str | None, DEV, ("--dev",), None, LEARNING),
         *(one for options in (own.options, Learning, Run) for one in as_parameters(options, core)),
     ]
-    text = f"{task.about}\n\n{own.details}\n\n    {own.example}\n"
-    return as_command(task.verb, text, parameters, run)
+    return Verb(task.verb, f"{task.about}\n\n{own.details}\n\n    {own.example}\n", parameters, run)
 
 
 def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, options: Any, learning: Learning, how: Run) -> None:
@@ -185,7 +185,7 @@ class Session:
             print_json(about)
         if result.status == "interrupted":
             self.say("interrupted: the model so far was saved; --resume goes on from the last checkpoint, if there is one")
-            raise typer.Exit(130)
+            raise SystemExit(130)
 
     def mark(self, stage: str) -> None:
         """A stage is over: note how long it took."""

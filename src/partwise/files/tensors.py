@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.files.mapped_tensors import NotSafetensors, mapped_tensors
 from partwise.files.version import __version__
 from partwise.files.whole_file import whole_file
 
@@ -48,33 +49,26 @@ def _bytes(array: np.ndarray) -> memoryview:
 
 
 def read_tensors(path: str, kind: str, newest: int) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Header and tensors of a file of our format `kind`, after checking version and checksums."""
-    from safetensors import SafetensorError, safe_open
-
+    """Header and tensors of a file of our format `kind`, mapped (`mapped_tensors`), after checking version and checksums."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            text = (file.metadata() or {}).get("partwise")
-            header = None if text is None else json.loads(text)
-            if not isinstance(header, dict) or header.get("format") != kind:
-                raise ModelFileError(f"{path!r} is a safetensors file, but not a {kind.replace('-', ' ')}.")
-            version = header.get("format_version", newest)
-            if not isinstance(version, int) or version < 1:
-                raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
-            if version > newest:
-                raise ModelFileError(
-                    f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this "
-                    f"is partwise {__version__}, which reads versions up to {newest}. "
-                    "Upgrade with: pip install --upgrade partwise"
-                )
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-    except SafetensorError as error:
+        metadata, tensors = mapped_tensors(path)
+        header = json.loads(metadata.get("partwise", "null"))
+    except NotSafetensors as error:
         raise ModelFileError(f"{path!r} is not a partwise model, or is truncated or damaged ({error}).") from None
     except OSError as error:
         raise ModelFileError(f"{path!r} cannot be read: {error}.") from None
     except (ValueError, RecursionError) as error:
-        if isinstance(error, ModelFileError):
-            raise
         raise ModelFileError(f"{path!r} is damaged or was altered: its header is not JSON ({error}).") from None
+    if not isinstance(header, dict) or header.get("format") != kind:
+        raise ModelFileError(f"{path!r} is a safetensors file, but not a {kind.replace('-', ' ')}.")
+    version = header.get("format_version", newest)
+    if not isinstance(version, int) or version < 1:
+        raise ModelFileError(f"{path!r} is damaged or was altered: its format version is {version!r}.")
+    if version > newest:
+        raise ModelFileError(
+            f"{path!r} was written by partwise {header.get('partwise_version')} in format version {version}; this is partwise "
+            f"{__version__}, which reads versions up to {newest}. Upgrade with: pip install --upgrade partwise"
+        )
     sums = header.get("crc32")
     if not isinstance(sums, dict) or set(sums) != set(tensors):
         raise ModelFileError(f"{path!r} is damaged or was altered: its header does not match its tensors.")

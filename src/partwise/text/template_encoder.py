@@ -8,7 +8,6 @@ for each token, for each template:              the numbers of the values it fin
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice, repeat
@@ -334,5 +333,7 @@ def _codes(cells: Sequence[str | None], known: _Values, grow: bool) -> np.ndarra
 
 def _hashes(strings: Iterable[str]) -> np.ndarray:
     """64 bits of each, the same on every machine and day."""
+    import hashlib
+
     digests = [hashlib.blake2b(string.encode("utf-8", "surrogatepass"), digest_size=8).digest() for string in strings]
     return np.frombuffer(b"".join(digests), "<u8").astype(np.uint64)

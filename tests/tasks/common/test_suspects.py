@@ -7,9 +7,9 @@ import pytest
 
 from partwise.passes import Evidence
 from partwise.solvers.dca import DCA
-from partwise.solvers.noise import Judgement, fit_noise
+from partwise.solvers.noise import Judgement, dealt, fit_noise
 from partwise.tasks.classification.estimator import Classifier
-from partwise.tasks.common.suspects import Judged, dealt, folds_of, head, probability, watched
+from partwise.tasks.common.suspects import Judged, folds_of, head, probability, watched
 from partwise.tasks.ranking.estimator import Ranker
 
 

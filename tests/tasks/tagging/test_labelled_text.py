@@ -8,11 +8,11 @@ import sys
 
 import numpy as np
 import pytest
-import safetensors
 from typer.testing import CliRunner
 
 from partwise import SequenceLabeler
 from partwise.cli.app import app
+from partwise.files import tensors
 from partwise.tasks.tagging import labelled_text
 from partwise.text.columns import read_columns
 from partwise.text.template_encoder import TemplateEncoder
@@ -303,8 +303,8 @@ def test_models_that_are_none(folder, tmp_path):
 
 def test_the_model_is_opened_once_and_the_text_encoded_once(folder, monkeypatch):
     opened, encoded = [], []
-    real_open, real_transform = safetensors.safe_open, TemplateEncoder.transform
-    monkeypatch.setattr(safetensors, "safe_open", lambda path, **more: opened.append(path) or real_open(path, **more))
+    real_open, real_transform = tensors.mapped_tensors, TemplateEncoder.transform
+    monkeypatch.setattr(tensors, "mapped_tensors", lambda path: opened.append(path) or real_open(path))
     monkeypatch.setattr(TemplateEncoder, "transform", lambda self, data: encoded.append(data.name) or real_transform(self, data))
     for options in ((), ("--marginals",), ("--all-marginals", "--format", "jsonl"), ("--kbest", 2)):
         opened.clear(), encoded.clear()

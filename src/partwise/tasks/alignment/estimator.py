@@ -19,7 +19,6 @@ import numpy as np
 from partwise import passes
 from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
-from partwise.solvers.defaults import KINDS, LOG, Defaults
 from partwise.structures.alignment.accuracy import most_expected
 from partwise.structures.alignment.pair_tables import (
     AMINO_ACIDS,
@@ -125,8 +124,12 @@ class Aligner(AlignmentSuspects, Structured):
     templates_: list[str] = field(init=False)
     properties_: dict[str, dict[str, Any]] = field(init=False)
 
-    #: few weights are shared by hundreds of places, and DCA learns wrong alignments by heart (docs/defaults.md)
-    defaults = Defaults(C={kind: 0.01 for kind in KINDS}, solver={LOG: "pegasos"})
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import KINDS, LOG, Defaults
+
+        # few weights are shared by hundreds of places, and DCA learns wrong alignments by heart (docs/defaults.md)
+        return Defaults(C={kind: 0.01 for kind in KINDS}, solver={LOG: "pegasos"})
 
     _checks = {
         **Structured._checks,

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from partwise.solvers.defaults import LOG, Defaults
 from partwise.tasks.classification.data import is_partial, read_classes
 from partwise.tasks.classification.model import ClassModel
 from partwise.tasks.classification.suspects import ClassSuspects
@@ -103,8 +102,13 @@ class Classifier(ClassSuspects, ClassModel):
     scale: bool = False
 
     sklearn_mixins = ("ClassifierMixin",)
-    #: DCA loses up to ten points with wrong labels (docs/defaults.md)
-    defaults = Defaults(solver={LOG: "pegasos"})
+
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import LOG, Defaults
+
+        # DCA loses up to ten points with wrong labels (docs/defaults.md)
+        return Defaults(solver={LOG: "pegasos"})
 
     _checks = {
         **Structured._checks,

@@ -14,7 +14,7 @@ from partwise.tasks.classification.inspection import feature_names
 from partwise.tasks.classification.table_form import TableForm, from_dict
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.review import MOST_REASONS, DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.common.suspects import Judged, dealt
+from partwise.tasks.common.suspects import Judged
 
 CELL = re.compile(r"\S+")
 MOST_FIELDS = 60  # of a row that are shown
@@ -45,6 +45,8 @@ class JudgedRows:
         for name, cell in zip(classes, self.cells, strict=True):
             spelled.setdefault(name, cell)
         has_reasons, k_parts = self.model.hidden == 1, len(self.judges)
+        from partwise.solvers.noise import dealt
+
         parts = dealt(len(table), k_parts, self.model._seed()) if k_parts > 1 else np.zeros(len(table), np.int64)
         number = {name: k for k, name in enumerate(self.model.classes_.tolist())}
         names = feature_names(self.model)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from partwise.passes import Evidence
-from partwise.solvers.noise import Judgement, fit_noise
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.suspect_list import Listed, Listing, about_judgement, found_among
 from partwise.tasks.common.suspects import FindsSuspects, Judged, Suspect, fitted_like, folds_of, judge, unfitted
@@ -56,6 +55,8 @@ class ClassSuspects(FindsSuspects):
 
 def nothing_judged() -> Judged:
     """Of no examples."""
+    from partwise.solvers.noise import Judgement, fit_noise
+
     none = np.zeros(0)
     evidence = Evidence(np.zeros(1, np.int64), none, none.astype(np.int32), none.astype(np.bool_))
     return Judged(Judgement(evidence, none, none, fit_noise([])), lambda i: (None, None))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from partwise.losses.records import LOSSES, Loss
-from partwise.solvers import Solver
-from partwise.solvers.base import Task
-from partwise.solvers.cccp import first_guess
 from partwise.structures.common.hidden import States, small_weights
+
+if TYPE_CHECKING:
+    from partwise.solvers.base import Solver, Task
 
 
 class HiddenStates:
@@ -45,5 +45,8 @@ class HiddenStates:
         if self.hidden == 1:
             return None
         start = small_weights(task.problem, task.seed, task.dtype)
-        # completions by random weights are bad ones to solve a whole convex problem for
-        return first_guess(task, start) if solver.takes == "differences" else start
+        if solver.takes != "differences":
+            return start
+        from partwise.solvers.cccp import first_guess
+
+        return first_guess(task, start)  # completions by random weights are bad ones to solve a whole convex problem for

@@ -28,7 +28,6 @@ from partwise.features.given_labels import LONGEST
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
-from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.tasks.common.registry import BY_ESTIMATOR
 
 FORMAT, FORMAT_VERSION = "partwise-model", 2
@@ -68,6 +67,8 @@ def to_json(value: Any, what: str) -> Any:
     for tag, kind in LOSS_TAGS.items():
         if type(value) is kind:
             return {tag: [to_json(number, what) for number in dataclasses.astuple(value)]}
+    from partwise.solvers import CCCP, SOLVERS, Solver  # takes longer to import than a model to load, and few hold one
+
     if isinstance(value, CCCP):
         more = [] if value.targets_at == CCCP.targets_at else [value.targets_at]  # left out where older readers need no telling
         return {"cccp": [to_json(value.solver, what), to_json(value.epochs, what), *more]}
@@ -110,6 +111,8 @@ def from_json(value: Any) -> Any:
         return array
     if tag in LOSS_TAGS:
         return LOSS_TAGS[tag](*(from_json(item) for item in content))
+    from partwise.solvers import CCCP, SOLVERS
+
     if tag == "cccp" and len(content) in (2, 3):
         return CCCP(*(from_json(item) for item in content))
     if tag == "solver" and content[0] in SOLVERS:

@@ -12,14 +12,16 @@ import textwrap
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from partwise.engine.threads import n_threads
 from partwise.losses.records import Loss, get_loss
-from partwise.solvers import SOLVERS, Record, Solver, can_minimise, check, get_solver
 from partwise.tasks.common.checks import Check, is_bool, is_callbacks, is_count, is_dtype, is_real, is_share, optional
+
+if TYPE_CHECKING:  # solvers are imported by those who train: a model that only answers needs none
+    from partwise.solvers import Record, Solver
 
 #: what the docstring of every estimator says of the parameters they all have, where it says "%(learning)s"
 LEARNING = """
@@ -151,6 +153,8 @@ class Parameters:
                 "Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
             )
         if self.solver != "auto":
+            from partwise.solvers import can_minimise, check, get_solver
+
             solver = get_solver(self.solver, None, loss)
             if solver.name not in can_minimise(loss, self.l1_ratio):
                 check(solver, None, loss, self.l1_ratio)
@@ -159,7 +163,9 @@ class Parameters:
         return loss
 
     def _check_average(self, solver: Solver) -> None:
-        if self.average is not None and not _averages(type(cast(Solver, getattr(solver, "solver", solver)))):
+        if self.average is not None and not _averages(type(cast(Any, getattr(solver, "solver", solver)))):
+            from partwise.solvers import SOLVERS
+
             able = ", ".join(name for name, kind in SOLVERS.items() if _averages(kind))
             raise ValueError(
                 f"The 'average' parameter of {self._who} must be None for the solver {solver.name!r}, which does not average its "

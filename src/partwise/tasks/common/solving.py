@@ -6,45 +6,39 @@ import dataclasses
 import math
 import sys
 import warnings
-from typing import Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
 from partwise import kernels
 from partwise.losses.records import Loss
-from partwise.solvers import (
-    SOLVERS,
-    SPELLING,
-    OutOfFold,
-    Solver,
-    SolveResult,
-    can_minimise,
-    check,
-    get_solver,
-    make_task,
-    with_average,
-)
-from partwise.solvers.base import Task
-from partwise.solvers.checkpoint import Checkpoint
-from partwise.solvers.checks import size_of
-from partwise.solvers.defaults import Choice, Defaults, choose
-from partwise.solvers.loop import run
-from partwise.solvers.online import OnlineSolver
-from partwise.solvers.weights import Weights
 from partwise.tasks.common.parameters import Parameters
+
+if TYPE_CHECKING:  # solvers are imported by those who train: a model that only answers needs none
+    from partwise.solvers import Solver, SolveResult
+    from partwise.solvers.base import Task
+    from partwise.solvers.defaults import Choice, Defaults
 
 
 class Solving(Parameters):
     """Minimises over all examples, or goes on with new ones."""
 
-    defaults: ClassVar[Defaults] = Defaults()  #: where the task differs from the rule for what users leave open
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
+
+    @classmethod
+    def defaults(cls) -> Defaults:
+        """Where the task differs from the rule for what users leave open."""
+        from partwise.solvers.defaults import Defaults
+
+        return Defaults()
 
     def _solve(
         self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
     ) -> None:
         """Minimise over `problem` and keep what came out."""
+        from partwise.solvers import SPELLING, make_task, with_average
+
         chosen, solver = self._choose(loss, problem, weight=sample_weight)
         task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
         if start is not None:
@@ -60,12 +54,15 @@ class Solving(Parameters):
         self, loss: Loss, problem: Any, solver: Any = None, streamed: bool = False, weight: Any = None
     ) -> tuple[Choice, Solver]:
         """What users leave open, filled in by the one rule for all tasks (`partwise.solvers.defaults`), and the solver."""
+        from partwise.solvers import OutOfFold, get_solver
+        from partwise.solvers.defaults import choose
+
         given = self.solver if solver is None else solver
         is_open = isinstance(given, str) and given == "auto"
         choice = choose(
             loss,
             self.l1_ratio,
-            task=self.defaults,
+            task=self.defaults(),
             solver=given if is_open else get_solver(given).name,
             C=self.C,
             epochs=self.max_epochs,
@@ -85,6 +82,10 @@ class Solving(Parameters):
         return None
 
     def _run(self, solver, task, loss, validation, start, checkpoint, max_epochs, evaluate=None) -> None:
+        from partwise.solvers.checkpoint import Checkpoint
+        from partwise.solvers.loop import run
+        from partwise.solvers.online import OnlineSolver
+
         saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
         result = run(
             solver,
@@ -112,6 +113,12 @@ class Solving(Parameters):
 
     def _advance(self, problem: Any, loss: Loss, sample_weight: Any) -> None:
         """One epoch of an online solver over new data, from the current weights."""
+        from partwise.solvers import SOLVERS, can_minimise, check, get_solver, make_task, with_average
+        from partwise.solvers.checks import size_of
+        from partwise.solvers.loop import run
+        from partwise.solvers.online import OnlineSolver
+        from partwise.solvers.weights import Weights
+
         self._refuse_l1("partial_fit")
         solver = get_solver("dca" if self.solver == "auto" else self.solver)
         if not isinstance(solver, OnlineSolver):

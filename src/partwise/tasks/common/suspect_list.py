@@ -6,16 +6,18 @@ import math
 import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from partwise.files.text_edits import EditableText
-from partwise.solvers.noise import Judgement
 from partwise.tasks.common.command_options import percent
 from partwise.tasks.common.error_ranking import average_precision
 from partwise.tasks.common.review import Review
 from partwise.tasks.common.suspects import folds_of, judge_like, probability
+
+if TYPE_CHECKING:
+    from partwise.solvers.noise import Judgement
 
 MOST_TEXT = 300  # characters of a suspect in the table; files and JSON have all of it
 

@@ -23,14 +23,15 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from partwise import kernels
 from partwise.passes import Evidence, evidence, gather, no_evidence
-from partwise.solvers.error_rates import fit_rates
-from partwise.solvers.noise import Judge, Judgement, dealt, fit_noise, judged
+
+if TYPE_CHECKING:  # imported by those who judge: a model that only answers needs none of it
+    from partwise.solvers.noise import Judge, Judgement
 
 FOLDS = 5
 ROUNDS = 2  # of training in folds: in the second, what is probably wrong weighs little
@@ -83,16 +84,20 @@ def folds_of(model: Any, folds: Any, n: int) -> int | None:
     return None if folds is None else int(folds)
 
 
-Conclude = Callable[[Any, list[Judge], int, int | None], Judgement]  #: (problem, who judges, seed, n_jobs)
+Conclude = Callable[[Any, "list[Judge]", int, "int | None"], "Judgement"]  #: (problem, who judges, seed, n_jobs)
 
 
 def by_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
     """What follows from what judges say, by the noise of highest likelihood (`partwise.solvers.noise`)."""
+    from partwise.solvers.noise import fit_noise, judged
+
     return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs)
 
 
 def by_joint_noise(problem: Any, found: list[Judge], seed: int, n_jobs: int | None) -> Judgement:
     """The same by the joint opinion alone: where features say little of a position by itself, what is given around it much."""
+    from partwise.solvers.noise import fit_noise, judged
+
     return judged(problem, found, fit_noise(found, seed, n_jobs), n_jobs, second_opinion=False)
 
 
@@ -109,6 +114,9 @@ def by_rates(chance: np.ndarray, known: np.ndarray) -> Conclude:
                 gather(whole, one.which, evidence(one.problem, one.w, sharpness * one.beta, n_jobs))
             whole.disputed[~known] = False
             return whole
+
+        from partwise.solvers.error_rates import fit_rates
+        from partwise.solvers.noise import Judgement
 
         best = fit_rates(look, chance, known)
         return Judgement(best.evidence, best.examples, best.parts, best.rates)
@@ -137,6 +145,8 @@ def judge(
         return found
     if n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} examples only.")
+    from partwise.solvers.noise import dealt
+
     part, learner = dealt(n, folds, seed), judge_like(model)
     trust = np.ones(n) if weight is None else weight
     rounds = ROUNDS if learner._loss().is_convex else 1
@@ -204,6 +214,8 @@ def judgement_of(
     problem: Any, learnt: list[tuple[Any, np.ndarray]], seed: int, n_jobs: int | None, conclude: Conclude
 ) -> tuple[Judgement, list[Any]]:
     """What fitted models make of the examples numbered beside each, and these models, their temperature being that of the fit."""
+    from partwise.solvers.noise import Judge
+
     n, found = kernels.n_examples(problem), []
     for learner, which in learnt:
         mine = problem if len(learnt) == 1 else kernels.take(problem, which)

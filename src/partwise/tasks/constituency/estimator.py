@@ -20,7 +20,6 @@ from partwise.features.arc_rows import compile_arc_templates
 from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
-from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.constituency.problem import (
     BEST_BYTES,
     SUMS_BYTES,
@@ -101,8 +100,12 @@ class ConstituencyParser(BracketSuspects, Structured):
     grammar_: TreeGrammar = field(init=False)
     unparsed_: np.ndarray = field(init=False)
 
-    #: there are more features to an arc, or to a span, than to a token (docs/defaults.md)
-    defaults = Defaults(C={MARGIN: 0.03})
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import MARGIN, Defaults
+
+        # there are more features to an arc, or to a span, than to a token (docs/defaults.md)
+        return Defaults(C={MARGIN: 0.03})
 
     _checks = {
         **Structured._checks,

@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from partwise import kernels
 from partwise.passes import Evidence
-from partwise.solvers.noise import Judgement
 from partwise.structures.constituency.problem import SUMS_BYTES, GrammarProblem, nodes_of
 from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, folds_of, judge, unfitted
 from partwise.tasks.constituency.data import Constituents, read_constituents
 from partwise.tasks.constituency.files import Constituent
 from partwise.tasks.constituency.grammar import JOIN, is_partial, labels_of, read_grammar
+
+if TYPE_CHECKING:
+    from partwise.solvers.noise import Judgement
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows, compile_a
 from partwise.features.rows import take_rows
 from partwise.losses.records import Loss
 from partwise.objective import best_outputs
-from partwise.solvers import solve
-from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.dependency.problem import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.problem import NOT_PROVEN, SUMS
@@ -118,8 +116,12 @@ class DependencyParser(TreeSuspects, Structured):
     columns_: tuple[str, ...] = field(init=False)
     tags_: tuple[str, ...] = field(init=False)  #: of the training data: for those who look into the model
 
-    #: there are more features to an arc, or to a span, than to a token (docs/defaults.md)
-    defaults = Defaults(C={MARGIN: 0.03})
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import MARGIN, Defaults
+
+        # there are more features to an arc, or to a span, than to a token (docs/defaults.md)
+        return Defaults(C={MARGIN: 0.03})
 
     _checks = {
         **Structured._checks,
@@ -221,6 +223,8 @@ class DependencyParser(TreeSuspects, Structured):
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
         rows = relation_rows(self, given, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
+        from partwise.solvers import solve
+
         loss = learns_relations_by(loss)
         chosen, solver = self._choose(loss, problem, "dca")
         result = solve(

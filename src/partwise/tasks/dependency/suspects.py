@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,12 +25,14 @@ from partwise.engine.ragged import totals
 from partwise.features.rows import take_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
-from partwise.solvers.noise import Judgement
 from partwise.structures.dependency.problem import is_projective
 from partwise.structures.multiclass import multiclass_problem
-from partwise.tasks.common.suspects import FindsSuspects, Judged, dealt, fitted_like, folds_of, judge, unfitted
+from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, folds_of, judge, unfitted
 from partwise.tasks.dependency.data import Sentences, Tree, one_root, read_sentences
 from partwise.tasks.dependency.relations import learns_relations_by, relation_rows
+
+if TYPE_CHECKING:
+    from partwise.solvers.noise import Judgement
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,8 @@ def judge_relations(me: Any, given: Sentences, folds: int | None) -> JudgedRelat
         clerk.weights_, clerk.temperature_ = me.relation_weights_, 1.0 / loss.beta if loss.is_smooth else None
     judges: list[Any] = []
     found = judge(clerk, problem, folds, judges=judges)
+    from partwise.solvers.noise import dealt
+
     part = dealt(len(words), folds, clerk._seed()) if folds else np.zeros(len(words), np.int64)
     return JudgedRelations(found, words, judges, part, names, me)
 

@@ -16,7 +16,6 @@ import numpy as np
 from partwise import passes
 from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
-from partwise.solvers.defaults import MARGIN, Defaults
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, make_search
 from partwise.tasks.common.label_arrays import check_k, example_weights
@@ -120,8 +119,12 @@ class GraphLabeler(GraphSuspects, GraphModel):
     unknown: Any = None
     fit_intercept: bool = True
 
-    #: pictures are few and large, and Pegasos, whose first steps are wild, is slower to settle (docs/defaults.md)
-    defaults = Defaults(solver={MARGIN: "dca"}, epochs={"dca": 20})
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import MARGIN, Defaults
+
+        # pictures are few and large, and Pegasos, whose first steps are wild, is slower to settle (docs/defaults.md)
+        return Defaults(solver={MARGIN: "dca"}, epochs={"dca": 20})
 
     # -- training -----------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from partwise.losses.records import Loss, get_loss
-from partwise.solvers.defaults import LOG, MARGIN, Defaults
 from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
 from partwise.tasks.common.base import Structured
 from partwise.tasks.common.checks import is_count, one_of
@@ -97,8 +96,12 @@ class Ranker(RankingSuspects, Structured):
     n_queries_: int = field(init=False)
     several_queries_: bool = field(init=False)
 
-    #: pairs make one convex problem of few weights, and its optimum is soon found
-    defaults = Defaults(solver={MARGIN: "sdm", LOG: "lbfgs"}, epochs={"sdm": 200})
+    @classmethod
+    def defaults(cls) -> Any:
+        from partwise.solvers.defaults import LOG, MARGIN, Defaults
+
+        # pairs make one convex problem of few weights, and its optimum is soon found
+        return Defaults(solver={MARGIN: "sdm", LOG: "lbfgs"}, epochs={"sdm": 200})
 
     _checks = {
         **Structured._checks,

@@ -23,29 +23,28 @@ Cost: a training for each fold, then O(documents grades^2).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from partwise.losses.records import Family
 from partwise.objective import losses_at
 from partwise.passes import Evidence
-from partwise.solvers import solve
-from partwise.solvers.error_rates import LEAST, NEVER, SHARPEST
-from partwise.solvers.noise import Judgement
 from partwise.structures.multiclass.problem import multiclass_problem
 from partwise.tasks.common.suspects import (
     FindsSuspects,
     Judged,
     Suspect,
     SuspectPart,
-    dealt,
     fitted_like,
     folds_of,
     train_judge,
     unfitted,
 )
 from partwise.tasks.ranking.data import Documents, read_documents
+
+if TYPE_CHECKING:
+    from partwise.solvers.noise import Judgement
 
 MOST_GRADES = 32
 CRF = Family(1.0, 0.0)
@@ -124,6 +123,8 @@ def rankers(model: Any, docs: Documents, folds: Any) -> tuple[list[Any], np.ndar
         return [model], np.zeros(n, np.int64)
     if n < folds:
         raise ValueError(f"The 'folds' parameter is {folds}, but there are {n} queries only.")
+    from partwise.solvers.noise import dealt
+
     part, learners = dealt(n, folds, seed), []
     for fold in range(folds):
         others = [own for i, own in enumerate(queries) if part[i] != fold and np.ptp(relevance[own]) > 0]
@@ -167,6 +168,8 @@ def judge_grades(docs: Documents, learners: list[Any], part: np.ndarray, n_jobs:
         parts = np.log1p(-np.minimum(kept, 1.0)) - np.log(kept)
     believed = of_grades.argmax(axis=1).astype(np.int32)
     evidence = Evidence(starts, free, believed, believed != codes)
+    from partwise.solvers.noise import Judgement
+
     return Judgement(evidence, odds, parts, GradeNoise(e, float(r))), grades
 
 
@@ -185,6 +188,8 @@ def fit_channel(scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarra
     """
     import scipy.optimize
 
+    from partwise.solvers.error_rates import SHARPEST
+
     def at(log_sharpness: float) -> tuple[float, np.ndarray, np.ndarray, np.ndarray]:
         sharper = np.exp(log_sharpness) * scores
         odds = np.exp(sharper - sharper.max(axis=1, keepdims=True))
@@ -200,6 +205,8 @@ def fit_channel(scores: np.ndarray, codes: np.ndarray) -> tuple[float, np.ndarra
 
 def share_wrong(free: np.ndarray, k: int) -> tuple[float, np.ndarray, np.ndarray]:
     """e, and of each document that it is right, by x and by what is given, and the probability of what is given."""
+    from partwise.solvers.error_rates import LEAST, NEVER
+
     e = 0.05
     for _ in range(STEPS):
         sound = np.maximum((1.0 - e) * free + e * (1.0 - free) / max(k - 1, 1), NEVER)
@@ -221,6 +228,8 @@ def log_shares(codes: np.ndarray, query: np.ndarray, k: int) -> np.ndarray:
 
 def fitted_weights(problem: Any, n_jobs: int | None) -> np.ndarray:
     """The model of grades of highest likelihood."""
+    from partwise.solvers import solve
+
     return solve(problem, "crf", "lbfgs", C, n_jobs=n_jobs).w
 
 

@@ -18,9 +18,6 @@ import numpy as np
 from partwise import kernels
 from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
-from partwise.solvers import with_average
-from partwise.solvers.base import Task
-from partwise.solvers.streamed import STEPWISE, Streamed
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.checks import is_bool, is_count, one_of
 from partwise.tasks.common.label_arrays import example_weights, shown
@@ -279,6 +276,10 @@ class SequenceLabeler(Decoder):
         labels : function of (Columns, column)
             Makes labels of the cells of a column; by default as they are.
         """
+        from partwise.solvers import with_average
+        from partwise.solvers.base import Task
+        from partwise.solvers.streamed import STEPWISE, Streamed
+
         loss = self._check_parameters()
         self._check_class_weight(loss)
         self._refuse_l1("fit_stream")

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from partwise.tasks.common.review import MOST_REASONS, DoubtedWord, Passage, Review, ReviewItem
-from partwise.tasks.common.suspects import dealt
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.explanation import compare
 from partwise.tasks.tagging.files import Source, line_numbers
@@ -133,6 +132,8 @@ class JudgedColumns:
     def parts(self) -> np.ndarray:
         """The number of the judge of each sentence."""
         n, k = self.columns.n_sentences, len(self.judges)
+        from partwise.solvers.noise import dealt
+
         return dealt(n, k, self.model._seed()) if k > 1 else np.zeros(n, np.int64)
 
 
