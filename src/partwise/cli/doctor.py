@@ -6,11 +6,12 @@ import importlib.metadata
 import os
 import platform
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
 from partwise.cli.common import in_words, print_json
-from partwise.cli.options import JSON, as_command
+from partwise.cli.options import JSON, Verb
 from partwise.engine import code_cache, frozen
 from partwise.files.version import __version__
 
@@ -21,13 +22,13 @@ HELP = """What this installation is made of: versions, machine code that came wi
 Loops that came as machine code start at once. All others are compiled by numba when they are first needed, some seconds each, and
 kept on disk.
 """
-REQUIRED = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "typer", "rich")
+REQUIRED = ("numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
 EXTRAS = ("matplotlib", "jinja2", "torch", "dask")
 
 
-def command() -> Any:
+def verb() -> Verb:
     """The verb."""
-    return as_command("doctor", HELP, [JSON], run)
+    return Verb("doctor", HELP, [JSON], run)
 
 
 def version_of(name: str) -> str | None:
@@ -114,8 +115,6 @@ def told(found: dict[str, Any]) -> str:
 @in_words
 def run(as_json: bool) -> None:
     """Look around, and tell."""
-    import warnings
-
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what they say is told below
         came = about_frozen()

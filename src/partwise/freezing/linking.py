@@ -150,7 +150,7 @@ def link_all(calls: Iterable[CompiledCall], objects: Path, out: Path) -> dict[st
     """Write all libraries and the index."""
     import numba
 
-    from partwise.engine.compilation import sources
+    from partwise.engine.compilation import sources, stamp
     from partwise.freezing.objects import loop_named
 
     usable = [c for c in calls if not c.refused]
@@ -164,6 +164,8 @@ def link_all(calls: Iterable[CompiledCall], objects: Path, out: Path) -> dict[st
         pair = f"{call.label} {call.first}"
         if pair not in needs:
             function, first = loop_named(call)
+            if stamp(function, first) != call.stamp:
+                raise RuntimeError(f"Sources of {call.label} were edited while it was compiled. Run this again.")
             own = sorted(os.path.relpath(f, PACKAGE).replace(os.sep, "/") for f in sources(function, first))
             needs[pair] = [files.setdefault(f, len(files)) for f in own]
     libraries = {group: linked(group, those, objects, out) for group, those in sorted(groups.items())}
