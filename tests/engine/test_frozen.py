@@ -17,6 +17,7 @@ from partwise.engine import frozen
 from partwise.freezing.linking import NoCompiler, c_compiler, group_of, link_all
 from partwise.freezing.objects import compiled
 from partwise.freezing.recorder import Call, record, recording
+from partwise.freezing.targets import native
 from partwise.freezing.types import NotWritten, argument
 
 A = np.arange(6.0)
@@ -39,7 +40,7 @@ def all_calls():
 def folder(tmp_path_factory):
     """Machine code of the loops above, for this processor."""
     try:
-        c_compiler()
+        c_compiler(native())
     except NoCompiler as why:
         pytest.skip(str(why))
     calls: dict[Call, None] = {}
@@ -51,7 +52,7 @@ def folder(tmp_path_factory):
     assert not any(one.refused for one in made)
     again = [compiled(call, objects) for call in calls]  # from the folder
     assert made == again
-    link_all(made, objects, out)
+    link_all(made, native(), objects, out)
     return out
 
 

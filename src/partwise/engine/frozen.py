@@ -65,6 +65,11 @@ def folder() -> Path | None:
     return Path(named) if named else PACKAGE / "frozen_code"
 
 
+def digest(file: Path) -> str:
+    """Of a source."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+
 class Unusable(Exception):
     """Why machine code cannot be used."""
 
@@ -190,7 +195,7 @@ class Shelf:
             for name, here in made.items():
                 if self.index[name] != here:
                     raise Unusable(f"it was made for {name} {self.index[name]}, not {here}")
-            self.sources: list[tuple[str, str]] = [(file, digest) for file, digest in self.index["sources"]]
+            self.sources: list[tuple[str, str]] = [(file, made_from) for file, made_from in self.index["sources"]]
             self.needs: dict[str, list[int]] = self.index["needs"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise Unusable(f"{path / 'index.json'} cannot be read ({error})") from None
@@ -208,9 +213,9 @@ class Shelf:
     def is_as_made(self, number: int) -> bool:
         """Whether a source is still what loops were compiled from."""
         if number not in self._as_made:
-            file, digest = self.sources[number]
+            file, made_from = self.sources[number]
             with contextlib.suppress(OSError):
-                self._as_made[number] = hashlib.sha256((PACKAGE / file).read_bytes()).hexdigest()[:16] == digest
+                self._as_made[number] = digest(PACKAGE / file) == made_from
         return self._as_made.get(number, False)
 
     def edited(self, label: str, first: str) -> list[str]:

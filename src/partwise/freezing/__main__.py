@@ -14,6 +14,7 @@ def main() -> None:
     from partwise.freezing.linking import link_all
     from partwise.freezing.objects import compile_all, processes
     from partwise.freezing.recorder import record
+    from partwise.freezing.targets import TARGETS, native
     from partwise.tasks.common.registry import BY_VERB
 
     parser = argparse.ArgumentParser(prog="python -m partwise.freezing", description=__doc__)
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--objects", type=Path, default=Path("build/frozen"), help="folder to keep machine code in between runs")
     parser.add_argument("--tasks", default=",".join(BY_VERB), help="which, by their verbs (default: all)")
     parser.add_argument("--defaults", action="store_true", help="only what commands run that set nothing: quick, for trying out")
+    parser.add_argument("--target", default=native(), choices=list(TARGETS), help="machine to make it for (default: this one)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     options = parser.parse_args()
     clock = time.perf_counter()
@@ -33,7 +35,8 @@ def main() -> None:
     with processes(options.jobs) as pool:
         calls = {call: None for those in pool.map(record, verbs, [not options.defaults] * len(verbs)) for call in those}
     tell(f"{len(calls)} specialisations of {len({(c.module, c.name) for c in calls})} loops to compile")
-    index = link_all(compile_all(calls, options.objects, options.jobs, tell), options.objects, options.out)
+    made = compile_all(calls, options.target, options.objects, options.jobs, tell)
+    index = link_all(made, options.target, options.objects, options.out)
     size = sum(file.stat().st_size for file in options.out.iterdir())
     tell(
         f"{sum(g['specialisations'] for g in index['libraries'].values())} specialisations in {options.out}, {size / 1e6:.1f} MB"

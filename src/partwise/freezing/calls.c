@@ -12,6 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
 typedef void *object;
 typedef union { void *p; int64_t i; double d; } slot;
 typedef struct {
@@ -43,10 +49,10 @@ static struct {
 static object classes[CLASSES]; /* the tuples that loops take, by number; 0 where it is not imported yet */
 static int latest[MOST_LOOPS]; /* of each loop, what fitted last: most calls are like the one before */
 
-void pw_init(void **table, int n) {
+EXPORTED void pw_init(void **table, int n) {
     for (int k = 0; k < n; k++) ((void **)&py)[k] = table[k];
 }
-void pw_class(int number, object class) {
+EXPORTED void pw_class(int number, object class) {
     if (number >= 0 && number < CLASSES) classes[number] = class;
 }
 
@@ -181,7 +187,7 @@ static object get(const char **t, const char **at) {
 }
 
 /* What the loop returns; `not_here` if nothing was compiled for arguments of these types; 0 with an error set. */
-object pw_call(int loop, object arguments) {
+EXPORTED object pw_call(int loop, object arguments) {
     slot slots[SLOTS], *end;
     int64_t result[RESULTS];
     void *error = 0;

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from partwise.engine import compilation, frozen
-from partwise.freezing.objects import CPU
 from partwise.freezing.recorder import run, verbs
+from partwise.freezing.targets import native, target
 from partwise.tasks.common.registry import BY_VERB
 
 
@@ -109,10 +109,11 @@ def main() -> None:
     parser.add_argument("--tasks", default=",".join(BY_VERB), help="which, by their verbs (default: all)")
     parser.add_argument("--command", action="append", default=[], help="a command to run instead, say 'train tag FILE -o MODEL'")
     options = parser.parse_args()
-    if os.environ.get("NUMBA_CPU_NAME") != CPU:  # numba reads it when it is imported
+    cpu = target(native()).cpu
+    if os.environ.get("NUMBA_CPU_NAME") != cpu:  # numba reads it when it is imported
         environment = {
             **os.environ,
-            "NUMBA_CPU_NAME": CPU,
+            "NUMBA_CPU_NAME": cpu,
             "NUMBA_CPU_FEATURES": "",
             "PARTWISE_FROZEN": str(options.folder.resolve()),
         }

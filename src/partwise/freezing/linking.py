@@ -6,20 +6,19 @@ import hashlib
 import importlib.util
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from partwise.engine.frozen import FORMAT, PACKAGE
+from partwise.engine.frozen import FORMAT, PACKAGE, digest
 from partwise.files.version import __version__
-from partwise.freezing.objects import CPU, CompiledCall
+from partwise.freezing.objects import CompiledCall
+from partwise.freezing.targets import native, target
 
 HERE = Path(__file__).parent
 OLDEST_GLIBC = 17  # 2.17, of 2012: wheels name nothing older
@@ -48,24 +47,31 @@ class NoCompiler(RuntimeError):
     """There is nothing to link with."""
 
 
-def c_compiler() -> list[str]:
-    """The command of a C compiler that is there."""
-    if os.environ.get("CC"):
-        return os.environ["CC"].split()
-    for name in ("cc", "gcc", "clang"):
-        if shutil.which(name):
-            return [name]
-    if importlib.util.find_spec("ziglang") is not None:
-        return [sys.executable, "-m", "ziglang", "cc"]
-    raise NoCompiler("No C compiler was found. Install one (Debian: gcc), or: pip install ziglang.")
+def zig_cc() -> list[str] | None:
+    """The command of zig, if the package ziglang is installed."""
+    return [sys.executable, "-m", "ziglang", "cc"] if importlib.util.find_spec("ziglang") is not None else None
 
 
-def platform_of(libraries: Iterable[Path]) -> str:
+def c_compiler(machine: str) -> list[str]:
+    """The command of a C compiler for a machine: for this one any that is there, else zig."""
+    zig = zig_cc()
+    if machine == native():
+        if os.environ.get("CC"):
+            return os.environ["CC"].split()
+        for name in ("cc", "gcc", "clang"):
+            if shutil.which(name):
+                return [name]
+    if zig is None:
+        raise NoCompiler(f"No C compiler for {machine} was found. Install one (Debian: gcc), or: pip install ziglang.")
+    return [*zig, "-target", target(machine).zig]
+
+
+def platform_of(machine: str, libraries: Iterable[Path]) -> str:
     """The platform that wheels with these libraries are for; on Linux by the newest symbols they take from the C library."""
-    if not sys.platform.startswith("linux"):
-        return sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    if not machine.startswith("linux"):
+        return target(machine).wheel
     needed = {int(m) for file in libraries for m in re.findall(rb"GLIBC_2\.(\d+)", file.read_bytes())}
-    return f"manylinux_2_{max({OLDEST_GLIBC, *needed})}_{platform.machine()}"
+    return f"manylinux_2_{max({OLDEST_GLIBC, *needed})}_{machine.partition('-')[2]}"
 
 
 def group_of(first: str) -> str:
@@ -123,22 +129,24 @@ def table_of(calls: list[CompiledCall]) -> tuple[str, list[str], list[str]]:
     return "".join(text), list(by_label), classes
 
 
-def linked(group: str, calls: list[CompiledCall], objects: Path, out: Path) -> dict[str, Any]:
+def linked(group: str, calls: list[CompiledCall], machine: str, objects: Path, out: Path) -> dict[str, Any]:
     """Write a library; returns what the index says of it."""
     text, labels, classes = table_of(calls)
-    table, exports, file = objects / f"{group}.c", objects / "exports.map", out / f"{group}.so"
+    table, exports, file = objects / f"{group}.c", objects / "exports.map", out / f"{group}{target(machine).suffix}"
     table.write_text(text)
     exports.write_text(f"{{ global: {'; '.join(EXPORTED)}; local: *; }};\n")
-    flags = ["-O2", "-fPIC", "-shared", f"-Wl,--version-script={exports}", "-Wl,-z,defs", "-Wl,--gc-sections", "-s"]
+    flags = ["-O2", "-shared", "-fvisibility=hidden", "-s"]
+    if machine.startswith("linux"):
+        flags += ["-fPIC", f"-Wl,--version-script={exports}", "-Wl,-z,defs", "-Wl,--gc-sections"]
     sources = [HERE / "runtime.c", HERE / "calls.c", table]
     subprocess.run(
-        [*c_compiler(), *flags, "-o", str(file), *map(str, sources), *(str(c.object_file(objects)) for c in calls), "-lm"],
+        [*c_compiler(machine), *flags, "-o", str(file), *map(str, sources), *(str(c.object_file(objects)) for c in calls), "-lm"],
         check=True,
     )
     return {
         "file": file.name,
         "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
-        "cpu": CPU,
+        "cpu": target(machine).cpu,
         "loops": labels,
         "classes": classes,
         "pairs": sorted({f"{c.label} {c.first}" for c in calls}),
@@ -146,37 +154,34 @@ def linked(group: str, calls: list[CompiledCall], objects: Path, out: Path) -> d
     }
 
 
-def link_all(calls: Iterable[CompiledCall], objects: Path, out: Path) -> dict[str, Any]:
+def link_all(calls: Iterable[CompiledCall], machine: str, objects: Path, out: Path) -> dict[str, Any]:
     """Write all libraries and the index."""
     import numba
-
-    from partwise.engine.compilation import sources, stamp
-    from partwise.freezing.objects import loop_named
 
     usable = [c for c in calls if not c.refused]
     groups: dict[str, list[CompiledCall]] = defaultdict(list)
     for call in usable:
         groups[group_of(call.first)].append(call)
     out.mkdir(parents=True, exist_ok=True)
-    files: dict[str, int] = {}
-    needs: dict[str, list[int]] = {}
+    files: dict[str, str] = {}
     for call in usable:
-        pair = f"{call.label} {call.first}"
-        if pair not in needs:
-            function, first = loop_named(call)
-            if stamp(function, first) != call.stamp:
-                raise RuntimeError(f"Sources of {call.label} were edited while it was compiled. Run this again.")
-            own = sorted(os.path.relpath(f, PACKAGE).replace(os.sep, "/") for f in sources(function, first))
-            needs[pair] = [files.setdefault(f, len(files)) for f in own]
-    libraries = {group: linked(group, those, objects, out) for group, those in sorted(groups.items())}
+        for file, made_from in call.sources.items():
+            if files.setdefault(file, made_from) != digest(PACKAGE / file):
+                raise RuntimeError(f"{file} was edited while loops were compiled. Run this again.")
+    numbers = {file: n for n, file in enumerate(files)}
+    needs = {f"{call.label} {call.first}": [numbers[file] for file in call.sources] for call in usable}
+    libraries = {group: linked(group, those, machine, objects, out) for group, those in sorted(groups.items())}
     index = {
         "format": FORMAT,
-        "platform": platform_of(out / about["file"] for about in libraries.values()),
+        "platform": platform_of(machine, (out / about["file"] for about in libraries.values())),
         "version": __version__,
         "numba": numba.__version__,
         "libraries": libraries,
-        "sources": [[f, hashlib.sha256((PACKAGE / f).read_bytes()).hexdigest()[:16]] for f in files],
+        "sources": list(files.items()),
         "needs": needs,
     }
+    for file in out.iterdir():  # of earlier runs, and what linkers leave behind
+        if file.name not in {about["file"] for about in libraries.values()}:
+            file.unlink()
     (out / "index.json").write_text(json.dumps(index, separators=(",", ":")))
     return index

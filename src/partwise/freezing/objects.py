@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from partwise.engine.frozen import PACKAGE, digest
 from partwise.freezing.recorder import Call
+from partwise.freezing.targets import native, target
 from partwise.freezing.types import MOST_RESULTS, NotWritten, argument, name_of, result, room
 
-CPU = "x86-64-v3"  # AVX2 and FMA: processors since 2013 (Intel) and 2015 (AMD)
+TRIPLE = "PARTWISE_FREEZING_FOR"  # in the environment: the system to compile for, if it is another than this
 BATCH = 60  # loops that a process compiles before another takes over: numba forgets nothing
 
 
@@ -33,7 +35,7 @@ class CompiledCall:
     arguments: list[str]  #: LLVM's types of what these become
     result: str
     needs: list[str]
-    stamp: str
+    sources: dict[str, str]  #: files it was compiled from, below the package, and their digests
     refused: str = ""  #: why it cannot be called from outside, if it cannot
 
     def object_file(self, folder: Path) -> Path:
@@ -48,18 +50,24 @@ def loop_of(call: Call) -> Any:
 
 def compiled(call: Call, folder: Path) -> CompiledCall:
     """The machine code of a call, from the folder if it is there."""
-    from partwise.engine.compilation import compiler, stamp
+    from partwise.engine.compilation import compiler, sources, stamp
 
+    if os.environ.get(TRIPLE):
+        from partwise.freezing.cross import compile_for
+
+        compile_for(os.environ[TRIPLE])
     numba = compiler()
     function = loop_of(call)
     state = stamp(function, call.first)
-    key = repr((state, call.module, call.name, name_of(call.first), call.types, os.environ.get("NUMBA_CPU_NAME"), __name__))
+    machine = os.environ.get("NUMBA_CPU_NAME"), os.environ.get(TRIPLE)
+    key = repr((state, call.module, call.name, name_of(call.first), call.types, machine))
     symbol = "pw_" + hashlib.sha256(key.encode()).hexdigest()[:16]
     about = folder / f"{symbol}.json"
     if about.exists():
         return CompiledCall(**json.loads(about.read_text()))
     classes: list[str] = []
-    made = CompiledCall(f"{call.module}.{call.name}", name_of(call.first), symbol, "", classes, [], "", [], state)
+    files = {os.path.relpath(f, PACKAGE).replace(os.sep, "/"): digest(Path(f)) for f in sorted(sources(function, call.first))}
+    made = CompiledCall(f"{call.module}.{call.name}", name_of(call.first), symbol, "", classes, [], "", [], files)
     try:
         made.types = "".join(argument(t, classes) for t in call.types)
         code = numba.machine_code(function, call.types, symbol)
@@ -80,10 +88,11 @@ def processes(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
 
 
-def compile_all(calls: Iterable[Call], folder: Path, jobs: int, tell: Callable[[str], Any]) -> list[CompiledCall]:
-    """All of them, in several processes, for the processors named by `CPU`."""
+def compile_all(calls: Iterable[Call], machine: str, folder: Path, jobs: int, tell: Callable[[str], Any]) -> list[CompiledCall]:
+    """All of them, in several processes, for a machine that `targets` names."""
     folder.mkdir(parents=True, exist_ok=True)
-    os.environ.update(NUMBA_CPU_NAME=CPU, NUMBA_CPU_FEATURES="", PARTWISE_FROZEN="0")  # of the processes to come
+    os.environ.update(NUMBA_CPU_NAME=target(machine).cpu, NUMBA_CPU_FEATURES="", PARTWISE_FROZEN="0")  # of the processes to come
+    os.environ[TRIPLE] = "" if machine == native() else target(machine).triple
     ordered = sorted(calls, key=lambda c: (name_of(c.first), c.module, c.name))
     found: list[CompiledCall] = []
     for start in range(0, len(ordered), jobs * BATCH):
@@ -92,10 +101,3 @@ def compile_all(calls: Iterable[Call], folder: Path, jobs: int, tell: Callable[[
                 found.append(made)
                 tell(f"{len(found)}/{len(ordered)} {made.label} {made.first.rpartition(':')[2]} {made.refused}")
     return found
-
-
-def loop_named(call: CompiledCall) -> tuple[Any, type]:
-    """The function and the class that a compiled call names."""
-    module, _, name = call.label.rpartition(".")
-    home, _, cls = call.first.partition(":")
-    return getattr(importlib.import_module(module), name).interpreted, getattr(importlib.import_module(home), cls)

@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifdef _WIN32
+#define EXPORTED __declspec(dllexport)
+#else
+#define EXPORTED __attribute__((visibility("default")))
+#endif
+
 typedef struct {
     size_t references;
     void (*destructor)(void *, size_t, void *);
@@ -33,7 +39,7 @@ void NRT_MemInfo_call_dtor(MemInfo *info) {
     if (info->destructor) info->destructor(info->data, info->size, info->destructor_info);
     free(info);
 }
-void pw_release(MemInfo *info) { /* an array that a loop has returned is not needed any more */
+EXPORTED void pw_release(MemInfo *info) { /* an array that a loop has returned is not needed any more */
     if (info && __atomic_sub_fetch(&info->references, 1, __ATOMIC_ACQ_REL) == 0) NRT_MemInfo_call_dtor(info);
 }
 
@@ -76,7 +82,7 @@ int numba_attempt_nocopy_reshape(intptr_t n_old, const intptr_t *old, const intp
 /* Whether this processor runs the loops: x86-64-v3, as LLVM means it. This file itself is compiled for any x86-64. */
 #if defined(__x86_64__) && !defined(PW_ANY_CPU)
 #include <cpuid.h>
-int pw_supported(void) {
+EXPORTED int pw_supported(void) {
     unsigned a, b, c, d, low, high;
     const unsigned first = bit_SSE3 | bit_SSSE3 | bit_SSE4_1 | bit_SSE4_2 | bit_POPCNT | bit_MOVBE | bit_OSXSAVE | bit_AVX | bit_F16C | bit_FMA;
     const unsigned second = bit_AVX2 | bit_BMI | bit_BMI2, lzcnt = 1u << 5;
@@ -87,5 +93,5 @@ int pw_supported(void) {
     return __get_cpuid(0x80000001, &a, &b, &c, &d) && (c & lzcnt);
 }
 #else
-int pw_supported(void) { return 1; }
+EXPORTED int pw_supported(void) { return 1; }
 #endif
