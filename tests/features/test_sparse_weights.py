@@ -6,7 +6,7 @@ import pytest
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import Binary, Sparse, emit
-from partwise.features.sparse_weights import SparseWeights, check_lists, n_not_zero, sparse_weights
+from partwise.features.sparse_weights import SparseWeights, check_lists, n_not_zero, sparse_weights, without_small
 
 F, L = 60, 70
 
@@ -70,6 +70,15 @@ def test_to_lists_and_back():
     assert (lists.size, lists.shape, lists.ndim, lists.dtype) == (w.size, w.shape, 1, w.dtype)
     assert n_not_zero(lists) == n_not_zero(w) == np.count_nonzero(w)
     np.testing.assert_array_equal(row(lists, F + 3, L), w.reshape(-1, L)[F + 3])
+
+
+def test_without_the_smallest():
+    w = weights()
+    lists = without_small(sparse_weights(w, F, L), 0.5)
+    check_lists(lists)
+    np.testing.assert_array_equal(lists.dense(), np.where(np.abs(w) < 0.5, 0, w))
+    np.testing.assert_array_equal(without_small(w, 0.5), lists.dense())
+    assert lists.dtype == lists.rest.dtype == np.float32 and n_not_zero(lists) < n_not_zero(w)
 
 
 def test_only_where_it_is_worth_it():

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from partwise.cli.common import in_words, print_json, show
@@ -70,8 +69,7 @@ def run(
     seconds = Seconds()
     loaded, task = load(model, jobs)
     before = None if check is None else scores(task.command, loaded, check)
-    n_cut = 0 if cut is None else cut_below(loaded, cut)
-    model_file.save(loaded, output, "float16" if float16 else "int8" if int8 else None)
+    n_cut = model_file.save(loaded, output, "float16" if float16 else "int8" if int8 else None, cut or 0.0)
     size, new_size = model.stat().st_size, output.stat().st_size
     found = {"model": str(model), "output": str(output), "bytes": size, "bytes_now": new_size, "cut": n_cut}
     text = [f"{output}: {new_size / 1e6:.2f} MB, of {size / 1e6:.2f}" + (f"; {n_cut} weights cut" if cut is not None else "")]
@@ -92,11 +90,3 @@ def scores(command: Any, model: Any, file: str) -> dict[str, float]:
         options.intervals = False
     told = command.evaluate(model, file, options, Seconds()).found
     return {name: float(told[name]) for name in METRICS if isinstance(told.get(name), int | float)}
-
-
-def cut_below(model: Any, least: float) -> int:
-    """Make weights zero that are smaller; returns how many those were."""
-    w = model.weights_
-    small = (np.abs(w) < least) & (w != 0)
-    w[small] = 0.0
-    return int(np.count_nonzero(small))

@@ -100,6 +100,17 @@ def n_not_zero(w: np.ndarray | SparseWeights) -> int:
     return sum(int(np.count_nonzero(values)) for values in ((w,) if isinstance(w, np.ndarray) else (w.values, w.rest)))
 
 
+def without_small(w: np.ndarray | SparseWeights, least: float) -> np.ndarray | SparseWeights:
+    """A copy with zeros for weights whose absolute value is less than `least`."""
+    if isinstance(w, np.ndarray):
+        return np.where(np.abs(w) < least, w.dtype.type(0), w)
+    kept = ~(np.abs(w.values) < least)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return w._replace(
+        starts=before[w.starts], labels=w.labels[kept], values=w.values[kept], rest=np.where(np.abs(w.rest) < least, 0, w.rest)
+    )
+
+
 def starts_of(counts: np.ndarray) -> np.ndarray:
     """Where lists of these lengths begin, laid end to end; and where the last one ends."""
     starts = np.zeros(len(counts) + 1, np.int64)

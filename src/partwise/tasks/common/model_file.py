@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import LONGEST
+from partwise.features.sparse_weights import n_not_zero, without_small
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
 from partwise.solvers import CCCP, SOLVERS, Solver
 from partwise.tasks.common.registry import BY_ESTIMATOR
-from partwise.tasks.common.weight_tensors import LISTS, PRECISIONS, from_tensors, to_tensors
+from partwise.tasks.common.weight_tensors import LISTS, PRECISIONS, all_finite, from_tensors, to_tensors
 
 FORMAT, FORMAT_VERSION = "partwise-model", LISTS
 #: the family was there first, and its files say so
@@ -128,8 +129,18 @@ def _dtype(name: Any, kinds: str) -> np.dtype:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def save(estimator: Any, path: Any, precision: str | None = None) -> None:
-    """Write a fitted estimator to `path`; with `precision` "float16" or "int8" in a smaller file, its weights rounded."""
+def save(estimator: Any, path: Any, precision: str | None = None, least: float = 0.0) -> int:
+    """Write a fitted estimator to `path`; returns how many weights were cut.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    path : path
+    precision : {"float16", "int8"}, optional
+        Round the weights, for a smaller file.
+    least : float
+        Weights whose absolute value is less become zero.
+    """
     if precision is not None and precision not in PRECISIONS:
         raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}, or None. Got {precision!r} instead.")
     name = type(estimator).__name__
@@ -154,12 +165,14 @@ def save(estimator: Any, path: Any, precision: str | None = None) -> None:
             },
         }
         w = estimator._kept_weights
-        if isinstance(w, np.ndarray) and not np.isfinite(w).all():
+        if isinstance(w, np.ndarray) and not all_finite(w):
             raise TypeError("The weights are not all finite")
-        about, tensors = to_tensors(w, estimator._label_rows(), precision)
+        kept = without_small(w, least) if least > 0.0 else w
+        about, tensors = to_tensors(kept, estimator._label_rows(), precision)
     except TypeError as error:
         raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}.") from None
     write_tensors(path, header | about, {**tensors, **arrays})
+    return 0 if kept is w else n_not_zero(w) - n_not_zero(kept)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

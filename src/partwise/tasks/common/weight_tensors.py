@@ -19,6 +19,7 @@ read as.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,12 @@ def from_tensors(header: dict[str, Any], tensors: Tensors) -> tuple[np.ndarray |
     mine = {key: array for key, array in tensors.items() if key not in others}
     if set(mine) == {COUNTS, LABELS, VALUES, REST}:
         w: Any = _lists(mine, about.get("labels"))
-        finite = np.isfinite(w.values).all() and np.isfinite(w.rest).all()
+        finite = all_finite(w.values) and all_finite(w.rest)
     else:
         w = with_zeros(mine, header.get("n_weights")) if set(mine) == {MASK, VALUES} else mine.get(WEIGHTS)
         if w is None or len(mine) > 2 or w.ndim != 1 or w.dtype not in (np.float32, np.float64):
             raise ValueError("the weights are missing or not a vector of floats")
-        finite = np.isfinite(w).all()
+        finite = all_finite(w)
     if not finite:
         raise ValueError("the weights are not all finite")
     return w, others
@@ -90,9 +91,21 @@ def _lists(tensors: Tensors, width: Any) -> SparseWeights:
     counts = tensors[COUNTS]
     if type(width) is not int or counts.ndim != 1 or counts.dtype != LABEL:
         raise ValueError(f"sparse weights have rows of {width!r} labels, and lengths of lists of type {counts.dtype}")
-    w = SparseWeights(starts_of(counts), tensors[LABELS], tensors[VALUES], tensors[REST], width)
+    w = SparseWeights(*map(read_only, (starts_of(counts), tensors[LABELS], tensors[VALUES], tensors[REST])), width)
     check_lists(w)
     return w
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """However a file was read, mapped or not: compiled loops are made for one type."""
+    found = array.view()
+    found.flags.writeable = False
+    return found
+
+
+def all_finite(array: np.ndarray) -> bool:
+    """Without memory: infinities and NaN show in one of the ends, or in both."""
+    return math.isfinite(array.min(initial=0.0)) and math.isfinite(array.max(initial=0.0))
 
 
 # -- a bit for each weight ---------------------------------------------------------------------------------------------
