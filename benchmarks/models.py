@@ -54,6 +54,7 @@ def make_dense(model: Path, out: Path) -> None:
 
 def tag(name: str, command: list[str], model: Path, files: Files, out: Path) -> Cost:
     """Label the test part several times; what it took, and how right it was."""
+    measure(command)  # compiles, where that was not done yet
     costs = [measure(command) for _ in range(REPEAT)]
     accuracy = BROWN.objective.score(files.test, out)["accuracy"] if not costs[0].failure else None
     middle = {what: round(statistics.median(getattr(cost, what) for cost in costs), 2) for what in ("cpu", "peak_mb")}

@@ -91,7 +91,8 @@ def _lists(tensors: Tensors, width: Any) -> SparseWeights:
     counts = tensors[COUNTS]
     if type(width) is not int or counts.ndim != 1 or counts.dtype != LABEL:
         raise ValueError(f"sparse weights have rows of {width!r} labels, and lengths of lists of type {counts.dtype}")
-    w = SparseWeights(*map(read_only, (starts_of(counts), tensors[LABELS], tensors[VALUES], tensors[REST])), width)
+    labels, values, rest = (read_only(tensors[key]) for key in (LABELS, VALUES, REST))
+    w = SparseWeights(read_only(starts_of(counts)), labels, values, rest, width)
     check_lists(w)
     return w
 
