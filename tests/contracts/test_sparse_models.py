@@ -16,7 +16,8 @@ from partwise.losses.records import get_loss
 from partwise.objective import losses_at
 from partwise.solvers import get_solver, solve
 from partwise.structures import chain_problem
-from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, with_zeros, without_zeros
+from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION
+from partwise.tasks.common.weight_tensors import with_zeros, without_zeros
 from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.columns import read_columns
 from small_taggers import TEMPLATES, TRAIN

@@ -20,6 +20,7 @@ VERBS = {
     "report": "All there is to tell of a model and a file, as a page for the browser.",
     "suspects": "Labels that are probably wrong, worst first.",
     "repair": "Correct a file, as decided in the page of its suspects.",
+    "shrink": "Write a model to a smaller file.",
     "compare": "Solvers side by side on one problem.",
     "doctor": "What this installation is made of, and what will have to be compiled.",
     "reproduce": "The papers' tables and figures, each by one command.",

@@ -119,9 +119,24 @@ def whole_row(w, r, width, n):
     return w[start : start + n] if start + n <= w.size else w[start : start + width]
 
 
+@kernel
+def emit_ones(w, index, k, end, width, out):
+    """out += the rows ``index[k:end]`` of the weights `w`, an array or some other kind of them; as `emit`."""
+
+
+@kernel
+def add_scaled_row(w, r, width, x, out):
+    """out += x times row r of the weights `w`; as `emit`."""
+
+
 @emit.implements(Binary)
 def _(rows, r, w, width, out):
-    n, k, end, index = len(out), rows.ptr[r], rows.ptr[r + 1], rows.index
+    emit_ones(w, rows.index, rows.ptr[r], rows.ptr[r + 1], width, out)
+
+
+@emit_ones.implements(np.ndarray)
+def _(w, index, k, end, width, out):
+    n = len(out)
     while k + 4 <= end:  # four rows of weights for one pass over `out`
         if k + AHEAD + 4 <= index.size:
             for ahead in range(k + AHEAD, k + AHEAD + 4):
@@ -146,10 +161,14 @@ def _(rows, r, w, width, out):
     for k in range(rows.ptr[r], rows.ptr[r + 1]):
         if k + AHEAD < rows.index.size:
             expect_row(w, np.int64(rows.index[k + AHEAD]), width)
-        score = whole_row(w, np.int64(rows.index[k]), width, len(out))
-        x = rows.value[k]
-        for j in range(len(score)):
-            out[j] += x * score[j]
+        add_scaled_row(w, np.int64(rows.index[k]), width, rows.value[k], out)
+
+
+@add_scaled_row.implements(np.ndarray)
+def _(w, r, width, x, out):
+    score = whole_row(w, r, width, len(out))
+    for j in range(len(score)):
+        out[j] += x * score[j]
 
 
 @emit.implements(Dense)

@@ -42,6 +42,7 @@ def write_tensors(path: Any, header: dict[str, Any], tensors: dict[str, np.ndarr
 
 
 SAFETENSORS = {"f4": "F32", "f8": "F64", "i4": "I32", "i8": "I64", "u1": "U8", "b1": "BOOL", "u8": "U64", "u4": "U32", "i1": "I8"}
+SAFETENSORS |= {"f2": "F16", "u2": "U16"}
 
 
 def _bytes(array: np.ndarray) -> memoryview:

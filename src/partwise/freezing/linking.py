@@ -180,8 +180,8 @@ def link_all(calls: Iterable[CompiledCall], machine: str, objects: Path, out: Pa
         "sources": list(files.items()),
         "needs": needs,
     }
-    for file in out.iterdir():  # of earlier runs, and what linkers leave behind
-        if file.name not in {about["file"] for about in libraries.values()}:
-            file.unlink()
+    for path in out.iterdir():  # of earlier runs, and what linkers leave behind
+        if path.name not in {about["file"] for about in libraries.values()}:
+            path.unlink()
     (out / "index.json").write_text(json.dumps(index, separators=(",", ":")))
     return index

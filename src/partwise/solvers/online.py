@@ -83,4 +83,4 @@ class OnlineSolver(Solver):
 
     def finish(self, state: Any) -> np.ndarray:
         weights, state.weights, state.work = state.weights, None, None
-        return averaged(weights, out=weights.u) if self.average else current(weights)
+        return averaged(weights, out=weights.u) if self.average else current(weights, out=weights.v)

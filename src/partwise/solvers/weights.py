@@ -99,9 +99,9 @@ def count_step(weights):
     enter(weights, 1.0 if numbers[POWER] == 0.0 else (numbers[VISITS] * UNIT) ** numbers[POWER])
 
 
-def current(weights: Weights) -> np.ndarray:
-    """The weights after the last step."""
-    return weights.v * weights.v.dtype.type(weights.numbers[SCALE])
+def current(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
+    """The weights after the last step; they may overwrite ``weights.v``."""
+    return np.multiply(weights.v, weights.v.dtype.type(weights.numbers[SCALE]), out=out)
 
 
 def averaged(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:

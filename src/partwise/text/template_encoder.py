@@ -149,7 +149,7 @@ class TemplateEncoder:
         self._vocabulary.rest()
         renumber = self._cut(np.bincount(index, minlength=self.n_features))
         n = drop_features(ptr, index, renumber)
-        return Binary(ptr, index[:n], self.n_features)
+        return Binary(ptr, index[:n].copy(), self.n_features)  # a view would hold what was dropped as long as training takes
 
     def transform(self, data: Data) -> Binary:
         """Feature rows, one per token; features that are not in the vocabulary are ignored."""

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from partwise import passes
+from partwise.features.sparse_weights import SparseWeights
 from partwise.objective import likeliest_beta
 from partwise.tasks.common.solving import Solving
 
@@ -87,6 +88,30 @@ class Structured(Solving):
         """Take the temperature of highest likelihood."""
         self.temperature_ = 1.0 / likeliest_beta(problem, self.weights_, self.n_jobs)
 
+    # -- weights of a model that was read ------------------------------------------------------------------------------
+
+    @property
+    def _kept_weights(self) -> Any:
+        """An array or `SparseWeights`: what oracles are to see. Lists, if they were read as such and nobody has looked since."""
+        return self.__dict__["weights_"] if "weights_" in self.__dict__ else self.__dict__["_lists"]
+
+    def _keep_weights(self, w: np.ndarray | SparseWeights) -> None:
+        if isinstance(w, np.ndarray):
+            self.weights_ = w if w.flags.writeable else w.copy()
+        else:
+            self._lists = w
+
+    def __getattr__(self, name: str) -> Any:
+        """`weights_` of a model that keeps lists: written out when first asked for, since who has an array may edit it."""
+        if name == "weights_" and "_lists" in self.__dict__:
+            self.weights_ = self.__dict__.pop("_lists").dense()
+            return self.weights_
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _label_rows(self) -> tuple[int, int] | None:
+        """(features, labels), if the first weights are a matrix of these that oracles read by `features.rows.emit` alone."""
+        return None
+
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
@@ -106,11 +131,14 @@ class Structured(Solving):
             raise model_file.ModelFileError(f"{path} holds a {type(estimator).__name__}, not a {cls.__name__}.")
         return estimator
 
-    def _require_fitted(self, attribute: str = "weights_") -> np.ndarray:
-        """The weights, or the error that scikit-learn expects of a fitted attribute asked for too early."""
-        weights = self.__dict__.get("weights_")
-        if weights is None:
+    @property
+    def _is_fitted(self) -> bool:
+        return "weights_" in self.__dict__ or "_lists" in self.__dict__
+
+    def _require_fitted(self, attribute: str = "weights_") -> Any:
+        """The weights as they are kept, or the error that scikit-learn expects of a fitted attribute asked for too early."""
+        if not self._is_fitted:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"This {self._who} instance is not fitted yet: it has no {attribute!r}. Call 'fit' first.")
-        return weights
+        return self._kept_weights

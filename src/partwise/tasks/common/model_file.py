@@ -5,8 +5,8 @@ Any safetensors reader sees the tensors. Our header is JSON text under the key `
     {"format": "partwise-model", "format_version": 1, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
      "parameters": {...}, "model": {"labels": ..., "n_features": ..., "temperature": ..., ...}, "crc32": {"weights": 123, ...}}
 
-Where most weights are zero (an L1 penalty), ``weights`` is kept as two tensors: ``weights.mask``, a bit for each weight that
-tells whether it is not zero, and ``weights.values``, those that are not. That is format version 2; the header has ``n_weights``.
+Where most weights are zero, those are not kept, and weights may have fewer digits: see `partwise.tasks.common.weight_tensors`,
+which has the format versions too.
 
 Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is
 built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate (of
@@ -25,14 +25,14 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import LONGEST
+from partwise.features.sparse_weights import n_not_zero, without_small
 from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
 from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
 from partwise.tasks.common.registry import BY_ESTIMATOR
+from partwise.tasks.common.weight_tensors import LISTS, PRECISIONS, all_finite, from_tensors, to_tensors
 
-FORMAT, FORMAT_VERSION = "partwise-model", 2
-DENSE_VERSION = 1  # of files that older versions can read: those without sparse weights
-MASK, VALUES = "weights.mask", "weights.values"
+FORMAT, FORMAT_VERSION = "partwise-model", LISTS
 #: the family was there first, and its files say so
 LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
@@ -132,21 +132,31 @@ def _dtype(name: Any, kinds: str) -> np.dtype:
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def save(estimator: Any, path: Any) -> None:
-    """Write a fitted estimator to `path`."""
+def save(estimator: Any, path: Any, precision: str | None = None, least: float = 0.0) -> int:
+    """Write a fitted estimator to `path`; returns how many weights were cut.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+    path : path
+    precision : {"float16", "int8"}, optional
+        Round the weights, for a smaller file.
+    least : float
+        Weights whose absolute value is less become zero.
+    """
+    if precision is not None and precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(map(repr, PRECISIONS))}, or None. Got {precision!r} instead.")
     name = type(estimator).__name__
     if name not in BY_ESTIMATOR or not isinstance(estimator, BY_ESTIMATOR[name].core):
         raise ModelFileError(f"A {name} cannot be saved to a model file; what can: {', '.join(BY_ESTIMATOR)}.")
     model, arrays = estimator._to_file()
     model = model if estimator.training_ is None else {**model, "training": estimator.training_}
-    tensors = {"weights": estimator.weights_, **arrays}
     parameters = {key: value for key, value in estimator.parameters().items() if key not in NOT_SAVED}
     if isinstance(parameters.get("random_state"), np.random.RandomState):
         parameters["random_state"] = None
     try:
         header = {
             "format": FORMAT,
-            "format_version": DENSE_VERSION,
             "partwise_version": __version__,
             "estimator": name,
             "parameters": {key: to_json(value, f"The {key!r} parameter") for key, value in parameters.items()},
@@ -157,36 +167,15 @@ def save(estimator: Any, path: Any) -> None:
                 "C": to_json(estimator.C_, "The model's C"),
             },
         }
-        if not np.isfinite(tensors["weights"]).all():
+        w = estimator._kept_weights
+        if isinstance(w, np.ndarray) and not all_finite(w):
             raise TypeError("The weights are not all finite")
+        kept = without_small(w, least) if least > 0.0 else w
+        about, tensors = to_tensors(kept, estimator._label_rows(), precision)
     except TypeError as error:
-        raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}") from None
-    sparse = without_zeros(tensors["weights"])
-    if sum(array.nbytes for array in sparse.values()) < 0.5 * tensors["weights"].nbytes:
-        header |= {"format_version": FORMAT_VERSION, "n_weights": int(tensors["weights"].size)}
-        tensors = {**{key: array for key, array in tensors.items() if key != "weights"}, **sparse}
-    write_tensors(path, header, tensors)
-
-
-def without_zeros(weights: np.ndarray) -> dict[str, np.ndarray]:
-    """The weights as a bit for each, whether it is not zero, and those that are not."""
-    mask = weights != 0
-    return {MASK: np.packbits(mask), VALUES: weights[mask]}
-
-
-def with_zeros(tensors: dict[str, np.ndarray], n: Any) -> np.ndarray:
-    """The n weights that `without_zeros` made two tensors of."""
-    mask, values = tensors[MASK], tensors[VALUES]
-    if mask.ndim != 1 or mask.dtype != np.uint8 or values.ndim != 1 or values.dtype not in (np.float32, np.float64):
-        raise ValueError("sparse weights are not a vector of bits and one of floats")
-    if type(n) is not int or not 0 <= 8 * mask.size - n < 8:
-        raise ValueError(f"there are {8 * mask.size} bits for {n!r} weights")
-    bits = np.unpackbits(mask).view(np.bool_)
-    if bits[n:].any() or np.count_nonzero(bits) != values.size:
-        raise ValueError(f"there are {values.size} weights for {np.count_nonzero(bits)} bits")
-    weights = np.zeros(n, values.dtype)
-    weights[bits[:n]] = values
-    return weights
+        raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}.") from None
+    write_tensors(path, header | about, {**tensors, **arrays})
+    return 0 if kept is w else n_not_zero(w) - n_not_zero(kept)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -262,20 +251,14 @@ def _rebuild(header: dict[str, Any], tensors: dict[str, np.ndarray], plain: bool
     estimator = kind(**parameters)
     loss = estimator._check_parameters()
     model = {key: from_json(value) for key, value in _need(header, "model", dict).items()}
-    if MASK in tensors and VALUES in tensors and "weights" not in tensors:
-        tensors = {**tensors, "weights": with_zeros(tensors, header.get("n_weights"))}
-        del tensors[MASK], tensors[VALUES]
-    weights = tensors.get("weights")
-    if weights is None or weights.ndim != 1 or weights.dtype not in (np.float32, np.float64):
-        raise ValueError("the weights are missing or not a vector of floats")
-    if not np.isfinite(weights).all():
-        raise ValueError("the weights are not all finite")
-    weights = weights if weights.flags.writeable else weights.copy()
-    estimator.weights_ = weights
+    weights, others = from_tensors(header, tensors)
+    estimator._keep_weights(weights)
     estimator.training_ = None if model.get("training") is None else _need(model, "training", dict)
-    expected = estimator._from_file(model, {**tensors, "weights": weights}, _need)
+    expected = estimator._from_file(model, others, _need)
     if expected != weights.size:
         raise ValueError(f"there are {weights.size} weights where the model needs {expected}")
+    if not isinstance(weights, np.ndarray) and estimator._label_rows() != (len(weights.starts) - 1, weights.width):
+        raise ValueError("the lists of weights are not those of the model's features")
     temperature = model.get("temperature")
     if temperature is None:
         if loss.is_smooth:

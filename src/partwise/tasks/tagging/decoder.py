@@ -39,13 +39,13 @@ class Packed:
 
     def best(self) -> np.ndarray:
         """The labelling of highest score, int32 (tokens,)."""
-        states, _, values = best_outputs(self.problem, self._model.weights_, self._model.n_jobs)
+        states, _, values = best_outputs(self.problem, self._model._kept_weights, self._model.n_jobs)
         self.refuse_impossible(values)
         return self._model._states.labels(states)
 
     def marginals(self) -> np.ndarray:
         """P(y_t | x) of every label, (tokens, labels)."""
-        p, log_z = passes.marginals(self.problem, self._model.weights_, self._model._beta(), self._model.n_jobs)
+        p, log_z = passes.marginals(self.problem, self._model._kept_weights, self._model._beta(), self._model.n_jobs)
         self.refuse_impossible(log_z)
         return self._model._states.total(p)
 
@@ -54,13 +54,13 @@ class Packed:
         check_k(k)
         model = self._model
         if model.hidden > 1:
-            return KBest(*distinct_kbest(self.problem, model.weights_, int(k), model.hidden, model.n_jobs))
-        return KBest(*passes.kbest(self.problem, model.weights_, int(k), model.n_jobs))
+            return KBest(*distinct_kbest(self.problem, model._kept_weights, int(k), model.hidden, model.n_jobs))
+        return KBest(*passes.kbest(self.problem, model._kept_weights, int(k), model.n_jobs))
 
     def log_probabilities(self, found: KBest) -> np.ndarray:
         """log p(y | x) of labellings, (sequences, k); -inf where there are fewer."""
         model = self._model
-        beta, w = model._beta(), model.weights_
+        beta, w = model._beta(), model._kept_weights
         if model.hidden == 1:
             log_z = passes.marginals(self.problem, w, beta, model.n_jobs)[1]
             return np.minimum(beta * found.scores - log_z[:, None], 0.0)
@@ -104,7 +104,7 @@ class Decoder(SequenceSuspects, ChainModel):
         allowed = None if known is None else self._allowed(known, tokens)
         rows = self._encode(self.encoder_, tokens, "transform")
         problem = self._problem(self.encoder_, rows, tokens, self.classes_, gold, sets, allowed)
-        self._check_size(problem, self.weights_)
+        self._check_size(problem, self._kept_weights)
         return Packed(self, tokens, problem, allowed)
 
     def predict(self, X, *, lengths=None, known=None):
@@ -191,10 +191,10 @@ class Decoder(SequenceSuspects, ChainModel):
         """
         problem = self.pack(X, y, lengths=lengths).problem
         if y is None:
-            return best_outputs(problem, self.weights_, self.n_jobs)[2]
+            return best_outputs(problem, self._kept_weights, self.n_jobs)[2]
         if kernels.is_partial(problem):
-            return completions(problem, self.weights_, self.n_jobs)[2]
-        return passes.values_of_targets(problem, self.weights_, self.n_jobs)
+            return completions(problem, self._kept_weights, self.n_jobs)[2]
+        return passes.values_of_targets(problem, self._kept_weights, self.n_jobs)
 
     def log_probability(self, X, y=None, *, lengths=None):
         """log p(y | x) of whole labellings, (sequences,). Refused for margin losses unless calibrated."""

@@ -185,11 +185,16 @@ class ChainModel(HiddenStates, Structured):
         blocks = chain_blocks(0, self._states.n, self.order)
         return self.weights_.size // self._states.n - sum(n for _, n in blocks.values())
 
+    def _label_rows(self) -> tuple[int, int] | None:
+        """Tokens given as numbers may come as a dense matrix, which no lists of weights go with."""
+        return None if self.encoder_.kind == MATRIX else (self.encoder_.n_features, self._states.n)
+
     # -- the weights --------------------------------------------------------------------------------------------------
 
     def _block(self, name: str) -> np.ndarray:
+        self._require_fitted(name)
         n_states = self._states.n
-        w = self._require_fitted(name).reshape(-1, n_states)
+        w = self.weights_.reshape(-1, n_states)
         first, n = chain_blocks(self.n_features_in_, n_states, self.order)[name]
         return w[first : first + n]
 
@@ -272,8 +277,9 @@ class ChainModel(HiddenStates, Structured):
             setattr(self, f"{name}_", need(header, name, type_) if name in header else None)
         self.classes_ = labels_in(header)
         n_states = self._states.n
-        if (n_states + 1.0) ** min(self.order, 2000) > self.weights_.size:  # before counting up to it
-            raise ValueError(f"there are {self.weights_.size} weights, too few for order {self.order}")
+        n_weights = self._kept_weights.size
+        if (n_states + 1.0) ** min(self.order, 2000) > n_weights:  # before counting up to it
+            raise ValueError(f"there are {n_weights} weights, too few for order {self.order}")
         blocks = chain_blocks(self.encoder_.n_features, n_states, self.order)
         return sum(n for _, n in blocks.values()) * n_states
 

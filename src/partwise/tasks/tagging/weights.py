@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import numbering
+from partwise.features.sparse_weights import n_not_zero
 from partwise.tasks.common.plots import heat_map, new_figure, save
 from partwise.tasks.tagging.constraints import forbidden_transitions
 from partwise.tasks.tagging.decoder import Decoder
@@ -28,9 +29,9 @@ def summary(model: Decoder) -> dict[str, Any]:
     found: dict[str, Any] = {
         "labels": model.classes_.tolist(),
         "features": model.n_features_in_,
-        "weights": int(model.weights_.size),
-        "weights_not_zero": int(np.count_nonzero(model.weights_)),
-        "dtype": str(model.weights_.dtype),
+        "weights": int(model._kept_weights.size),
+        "weights_not_zero": n_not_zero(model._kept_weights),
+        "dtype": str(model._kept_weights.dtype),
         "tokens": encoder.kind,
     }
     if isinstance(encoder, TemplateEncoder):
