@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from partwise import interpret, kernels
+from partwise.engine.compilation import compiled_loop
 from partwise.structures import alignment_problem
+from partwise.structures.alignment.best import best_path, best_paths
 from small_alignments import one_letter, random_scores, run_paths
 
 
@@ -35,6 +37,27 @@ def test_the_best_is_that_of_gotoh():
         gaps = (-4.0, -0.5, -1.5, -0.25) if seed % 2 else (-4.0, -0.5, -4.0, -0.5)
         theta = random_scores(rng, n, m, gaps)
         assert run_paths(theta, n, m)[0] == pytest.approx(plain_gotoh(theta[: n * m].reshape(n, m), *gaps))
+
+
+@compiled_loop
+def in_both_ways(theta, n, m, local, y, ys, values):
+    """By strips of diagonals, and cell by cell as the k best are found."""
+    best_paths(theta, n, m, local, ys, values)
+    return best_path(theta, n, m, local, y)
+
+
+def test_strips_of_diagonals_find_what_cells_in_order_do():
+    rng = np.random.default_rng(0)
+    for n, m in [(0, 3), (3, 0), (1, 1), (1, 40), (40, 1), (7, 9), (8, 8), (15, 17), (16, 16), (17, 15), (33, 31), (50, 65)]:
+        for local in (False, True):
+            for dtype in (np.float64, np.float32):
+                theta = rng.integers(-4, 5, n * m + 4 * (n + m)).astype(dtype) / 2  # exact sums, many ties
+                theta[n * m :] -= 1
+                theta[rng.random(len(theta)) < 0.05] = -np.inf
+                y, ys, values = np.zeros(n, np.int32), np.zeros((1, n), np.int32), np.full(1, -np.inf)
+                assert in_both_ways(theta, n, m, local, y, ys, values) == values[0]
+                if values[0] > -np.inf:
+                    assert y.tolist() == ys[0].tolist()
 
 
 def test_ties_are_broken_in_one_way():

@@ -14,6 +14,8 @@ from partwise import kernels, passes
 from partwise.engine.compilation import interpret
 from partwise.objective import best_outputs
 from partwise.structures import folding_problem
+from partwise.structures.common.semirings import SUM, make_semiring
+from partwise.structures.folding import sums as folding_sums
 from partwise.structures.folding.loops import tying
 from partwise.structures.folding.problem import inner_of, possible_structure
 
@@ -218,6 +220,28 @@ def test_long_sequences_and_large_scores_stay_finite(scale):
     np.testing.assert_allclose((pairs + pairs.T).sum(0) + parts[problem.n_tied : problem.n_tied + 500], 1.0, atol=1e-6)
     if scale == 200.0:  # one structure takes all
         np.testing.assert_array_equal(np.flatnonzero(out >= 0), np.flatnonzero((pairs + pairs.T).sum(0) > 0.5))
+
+
+@pytest.mark.parametrize("score", [2.0, -2.0])
+def test_sums_of_long_sequences_are_formed_at_their_own_rate(score, monkeypatch):
+    """e^900 and e^-900, of one structure. In logarithms it would be so, too: interpreted, that they are not used is seen."""
+    problem, w = folding_problem(["A" * 450]), np.zeros(len(tying().names))
+    w[tying().number("external unpaired")] = score
+    value, parts = sums(problem, 0, w)
+    assert value == pytest.approx(450 * score, rel=1e-12)
+    assert parts[tying().number("external unpaired")] == pytest.approx(450.0)
+    kinds = []
+    monkeypatch.setattr(folding_sums, "make_semiring", lambda kind: kinds.append(kind) or make_semiring(kind))
+    with interpret():
+        assert kernels.expected(problem, 0, part_scores(problem, w), parts) == pytest.approx(450 * score, rel=1e-12)
+    assert kinds == [SUM, SUM]  # the first bases, then all
+
+
+def part_scores(problem, w):
+    """Part scores."""
+    theta = np.zeros(kernels.n_parts(problem, 0))
+    kernels.score(problem, 0, w, theta)
+    return theta
 
 
 def test_the_k_best_are_all_of_them_in_order():

@@ -5,8 +5,9 @@
     I(i, j) = max { A(i, j-1) + open(z_j),  I(i, j-1) + extend(z_j) }   z_j opposite a gap
     A = max(M, D),  H = max(A, I)
 
-There is no way from I to D, so that every alignment is one path. M and D of a row depend on the row above alone: those loops run
-over whole vectors. I is a chain of one addition and one maximum a cell, which is what the time goes into.
+There is no way from I to D, so that every alignment is one path. Cells of a diagonal, i + j = t, do not depend on each other: a
+vector has as many rows as it has lanes and moves along the diagonals of this strip, from left to right (`strip`). Each cell is
+computed from its neighbours by the same additions in any order of cells, so that not a bit depends on how they are grouped.
 
 Ties are broken in favour of M, then D, then I, and of opening a gap over extending it; of two local alignments the one that ends
 first, and of two beginnings the later one.
@@ -16,6 +17,7 @@ Cost: O(n m) time; n m bytes and a few rows of memory, k-best k times that.
 References
 ----------
 O. Gotoh (1982). An improved algorithm for matching biological sequences. J. Mol. Biol. 162.
+A. Wozniak (1997). Using video-oriented instructions to speed up sequence comparison. Comput. Appl. Biosci. 13.
 """
 
 from __future__ import annotations
@@ -23,8 +25,23 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import fill, larger
-from partwise.structures.alignment.problem import END_EXTEND, END_OPEN, EXTEND, GAP, OPEN
+from partwise.engine.lanes import (
+    above,
+    at_least,
+    chosen,
+    first_lane,
+    lanes_of,
+    largest,
+    load,
+    moved_down,
+    plus,
+    spread,
+    store,
+    transpose,
+    with_bit,
+)
+from partwise.engine.numerics import copy, fill
+from partwise.structures.alignment.problem import END_EXTEND, END_OPEN, GAP, OPEN
 
 # what a byte of a cell tells
 D_EXTENDS, I_EXTENDS, D_BEATS_M, I_BEATS_A, STARTS = 1, 2, 4, 8, 16
@@ -55,125 +72,178 @@ def sums_after(values, out):
         out[k] = out[k + 1] + values[k]
 
 
-@helper
-def match_row(scores, diagonal, above_m, above_d, opened, extended, row_m, row_d, row_a, trace):
-    """M, D and A of a row, and the bits that belong to them; all from the row above."""
-    for j in range(len(scores)):
-        m = scores[j] + diagonal[j]
-        first, more = above_m[j] + opened, above_d[j] + extended
-        d = larger(first, more)
-        row_m[j], row_d[j], row_a[j] = m, d, larger(m, d)
-        trace[j] = (D_EXTENDS if more > first else 0) | (D_BEATS_M if d > m else 0)
+# Rows of the tables that a strip is computed from: `down` has a number for each of its rows, `along` for each column
+X_OPEN, X_EXTEND, X_END_OPEN, X_END_EXTEND, EDGE_D, EDGE_H, X_BEFORE, X_AFTER = range(8)
+Y_OPEN, Y_EXTEND, Y_END_OPEN, Y_END_EXTEND, Y_BEFORE, Y_AFTER = range(6)
+ROW_M, ROW_D, ROW_H = range(3)
 
 
 @helper
-def insert_row(row_a, opened, extended, row_i):
-    """I of a row, cell after cell; row_a[0] and row_i[0] are those of column 0."""
-    value = row_i[0]
-    after = row_i[1:]
-    for j in range(len(opened)):
-        value = larger(row_a[j] + opened[j], value + extended[j])
-        after[j] = value
+def columns_of(theta, n, m, local, before, after):
+    """What depends on the column alone: entry t + p belongs to lane p of diagonal t, which is in column t + p + 1 - lanes."""
+    lanes = lanes_of(theta)
+    along = np.zeros((6, m + 2 * lanes), theta.dtype)
+    ends = OPEN if local else END_OPEN  # what a gap at the first or last row or column is
+    for kind in range(4):
+        copy(gap_scores(theta, n, m, 1, kind if kind < 2 else ends + kind - 2), along[kind, lanes : lanes + m])
+    fill(along[Y_AFTER], -np.inf)
+    copy(before, along[Y_BEFORE, lanes - 1 : lanes + m])
+    copy(after[1:], along[Y_AFTER, lanes : lanes + m])
+    return along
 
 
 @helper
-def finish_row(row_a, row_i, before, opened, extended, row_h, trace):
-    """H of a row and the bits that belong to I; `before` is A one column earlier."""
-    for j in range(len(row_h)):
-        a, i = row_a[j], row_i[j + 1]
-        row_h[j] = larger(a, i)
-        bits = I_EXTENDS if row_i[j] + extended[j] > before[j] + opened[j] else 0
-        trace[j] |= bits | (I_BEATS_A if i > a else 0)
+def rows_of(theta, n, m, local, i0, edge_d, edge_h, before, after, down):
+    """What depends on the row alone, for rows i0 + 1 and on: the first one in the last lane."""
+    lanes = lanes_of(theta)
+    ends = OPEN if local else END_OPEN
+    for r in range(lanes):
+        p, i = lanes - 1 - r, min(i0 + r, n - 1)
+        for kind in range(4):
+            down[kind, p] = gap_scores(theta, n, m, 0, kind if kind < 2 else ends + kind - 2)[i]
+        down[EDGE_D, p], down[EDGE_H, p] = edge_d[i + 1], edge_h[i + 1]
+        down[X_BEFORE, p], down[X_AFTER, p] = before[i + 1], after[i + 1] if i0 + r < n else -np.inf
+
+
+@helper
+def skew(theta, i0, rows, m, places, out):
+    """Scores of the matches of a strip, a diagonal a vector; what is in no column is arbitrary, and meets nothing that is."""
+    lanes = lanes_of(theta)
+    for t in range(1, m + rows, lanes):
+        for p in range(lanes):
+            r = min(lanes - 1 - p, rows - 1)
+            places[p] = min((i0 + r) * m + t - r - 1, len(theta) - lanes)
+        transpose(theta, places, out[t * lanes : (t + lanes) * lanes])
+
+
+@helper
+def strip(theta, m, rows, is_last, local, scores, along, down, numbers, above_row, trace, found):
+    """As many rows as there are lanes, diagonal by diagonal: lane p of diagonal t has row lanes - 1 - p and column t - row.
+
+    `above_row` is the last row of the strip above, and of this one when it is done; `found` gets H at the end, and in a local
+    alignment of each row the best end and its diagonal.
+    """
+    lanes = lanes_of(theta)
+    never, row = spread(theta, -np.inf), load(numbers, 0)
+    x_open, x_extend = load(down[X_OPEN], 0), load(down[X_EXTEND], 0)
+    x_end_open, x_end_extend = load(down[X_END_OPEN], 0), load(down[X_END_EXTEND], 0)
+    edge_d, edge_h = load(down[EDGE_D], 0), load(down[EDGE_H], 0)
+    x_before, x_after = load(down[X_BEFORE], 0), load(down[X_AFTER], 0)
+    above_m, above_d, above_h = above_row[ROW_M], above_row[ROW_D], above_row[ROW_H]
+    y_open, y_extend, y_end_open, y_end_extend = along[Y_OPEN], along[Y_EXTEND], along[Y_END_OPEN], along[Y_END_EXTEND]
+    y_before, y_after = along[Y_BEFORE], along[Y_AFTER]
+    lowest = above(row, spread(theta, rows - 1.5))  # the last row of all, if this is the last strip
+    m_, d, a, i, h, h_before = never, edge_d, edge_d, never, edge_h, never
+    top, where = never, never
+    for t in range(1, m + rows):
+        opened, extended = load(y_open, t), load(y_extend, t)
+        if is_last:
+            opened, extended = chosen(lowest, load(y_end_open, t), opened), chosen(lowest, load(y_end_extend, t), extended)
+        first, more = plus(a, opened), plus(i, extended)
+        i = largest(first, more)
+        bits = with_bit(0, above(more, first), I_EXTENDS)
+        opened, extended = x_open, x_extend
+        if t >= m:  # gaps in the last column are at the end
+            ended = above(spread(theta, t - m + 0.5), row)
+            opened, extended = chosen(ended, x_end_open, opened), chosen(ended, x_end_extend, extended)
+        first, more = plus(moved_down(m_, above_m[t]), opened), plus(moved_down(d, above_d[t]), extended)
+        d = largest(first, more)
+        bits = with_bit(bits, above(more, first), D_EXTENDS)
+        m_ = plus(load(scores, t * lanes), moved_down(h_before, above_h[t - 1]))
+        bits = with_bit(bits, above(d, m_), D_BEATS_M)
+        a = largest(m_, d)
+        bits = with_bit(bits, above(i, a), I_BEATS_A)
+        h_before, h = h, largest(a, i)
+        if local:
+            value = plus(m_, plus(x_after, load(y_after, t)))
+            where = chosen(above(value, top), spread(theta, t), where)
+            top = largest(top, value)
+            start = plus(x_before, load(y_before, t))
+            bits = with_bit(bits, at_least(start, h), STARTS)
+            h = largest(start, h)
+        store(trace, t * lanes, bits)
+        if t < lanes:  # rows that have not begun: column 0
+            waiting = above(row, spread(theta, t - 0.5))
+            m_, i = chosen(waiting, never, m_), chosen(waiting, never, i)
+            d, a, h = chosen(waiting, edge_d, d), chosen(waiting, edge_d, a), chosen(waiting, edge_h, h)
+        if t >= lanes:
+            above_m[t - lanes + 1], above_d[t - lanes + 1] = first_lane(m_), first_lane(d)
+            above_h[t - lanes + 1] = first_lane(h)
+    above_m[0], above_d[0], above_h[0] = -np.inf, first_lane(edge_d), first_lane(edge_h)
+    store(found[0], 0, h)
+    store(found[1], 0, top)
+    store(found[2], 0, where)
 
 
 @helper
 def best_path(theta, n, m, local, y):
     """Write the best alignment into y and return its score; -inf if all are forbidden."""
-    dtype = theta.dtype
-    forbidden = -np.inf
+    dtype, lanes = theta.dtype, lanes_of(theta)
     fill(y, GAP)
-    trace = np.empty((n + 1, m + 1), np.uint8)
-    above_m, above_d, above_h = np.empty(m + 1, dtype), np.empty(m + 1, dtype), np.empty(m + 1, dtype)
-    row_m, row_d, row_h = np.empty(m + 1, dtype), np.empty(m + 1, dtype), np.empty(m + 1, dtype)
-    row_a, row_i = np.empty(m + 1, dtype), np.empty(m + 1, dtype)
-    ends = OPEN if local else END_OPEN  # what a gap at the first or last row or column is
-    x_open, x_extend = gap_scores(theta, n, m, 0, OPEN), gap_scores(theta, n, m, 0, EXTEND)
-    x_end_open, x_end_extend = gap_scores(theta, n, m, 0, ends), gap_scores(theta, n, m, 0, ends + 1)
-    y_open, y_extend = gap_scores(theta, n, m, 1, OPEN), gap_scores(theta, n, m, 1, EXTEND)
-    y_end_open, y_end_extend = gap_scores(theta, n, m, 1, ends), gap_scores(theta, n, m, 1, ends + 1)
-    x_before, x_after = np.empty(n + 1, dtype), np.empty(n + 1, dtype)
-    y_before, y_after = np.empty(m + 1, dtype), np.empty(m + 1, dtype)
+    x_before, x_after = np.zeros(n + 1, dtype), np.zeros(n + 1, dtype)
+    y_before, y_after = np.zeros(m + 1, dtype), np.zeros(m + 1, dtype)
+    edge_d, edge_h = np.empty(n + 1, dtype), np.empty(n + 1, dtype)
+    above_row = np.full((3, m + lanes), -np.inf, dtype)
     top, top_i, top_j = -np.inf, 0, 0
+    # row 0 and column 0: one sequence alone
     if local:
-        outside_x, outside_y = gap_scores(theta, n, m, 0, END_EXTEND), gap_scores(theta, n, m, 1, END_EXTEND)
-        sums_before(outside_x, x_before)
-        sums_after(outside_x, x_after)
-        sums_before(outside_y, y_before)
-        sums_after(outside_y, y_after)
+        sums_before(gap_scores(theta, n, m, 0, END_EXTEND), x_before)
+        sums_after(gap_scores(theta, n, m, 0, END_EXTEND), x_after)
+        sums_before(gap_scores(theta, n, m, 1, END_EXTEND), y_before)
+        sums_after(gap_scores(theta, n, m, 1, END_EXTEND), y_after)
         top = float(x_before[n] + y_before[m])  # nothing is aligned
-    # row 0: the second sequence alone
-    fill(above_m, forbidden)
-    fill(above_d, forbidden)
-    trace[0, 0] = STARTS
-    if local:
-        for j in range(m + 1):
-            above_h[j], trace[0, j] = x_before[0] + y_before[j], STARTS
+        fill(edge_d, -np.inf)
+        copy(x_before, edge_h)
+        copy(y_before, above_row[ROW_H])
     else:
-        above_m[0], above_h[0] = 0, 0
-        for j in range(1, m + 1):
-            above_h[j] = above_h[j - 1] + (y_end_open[0] if j == 1 else y_end_extend[j - 1])
-            trace[0, j] = I_BEATS_A | (I_EXTENDS if j > 1 else 0)
-    for i in range(1, n + 1):
-        scores, bits = theta[(i - 1) * m : i * m], trace[i]
-        # column 0: the first sequence alone
-        row_m[0], row_i[0] = forbidden, forbidden
+        above_row[ROW_M, 0], above_row[ROW_H, 0], edge_d[0] = 0, 0, 0
+        for j in range(m):
+            kind = END_OPEN if j == 0 else END_EXTEND
+            above_row[ROW_H, j + 1] = above_row[ROW_H, j] + gap_scores(theta, n, m, 1, kind)[j]
+        for i in range(n):
+            edge_d[i + 1] = edge_d[i] + gap_scores(theta, n, m, 0, END_OPEN if i == 0 else END_EXTEND)[i]
+        copy(edge_d, edge_h)
+    if n == 0 or m == 0:
+        return top if local else float(above_row[ROW_H, m] if n == 0 else edge_h[n])
+    along = columns_of(theta, n, m, local, y_before, y_after)
+    down, found = np.empty((8, lanes), dtype), np.empty((3, lanes), dtype)
+    numbers, places = np.empty(lanes, dtype), np.empty(lanes, np.int64)
+    for p in range(lanes):
+        numbers[p] = lanes - 1 - p
+    scores = np.empty((m + 2 * lanes) * lanes, dtype)
+    trace = np.empty(((n + lanes - 1) // lanes, (m + lanes) * lanes), np.uint8)
+    if len(theta) < n * m + lanes:  # whole vectors are read
+        theta = np.append(theta, np.zeros(lanes, dtype))
+    for i0 in range(0, n, lanes):
+        rows = min(lanes, n - i0)
+        rows_of(theta, n, m, local, i0, edge_d, edge_h, x_before, x_after, down)
+        skew(theta, i0, rows, m, places, scores)
+        strip(theta, m, rows, i0 + rows == n, local, scores, along, down, numbers, above_row, trace[i0 // lanes], found)
         if local:
-            row_d[0], row_h[0] = forbidden, x_before[i] + y_before[0]
-            bits[0] = STARTS
-        else:
-            row_d[0] = above_m[0] + x_end_open[i - 1] if i == 1 else above_d[0] + x_end_extend[i - 1]
-            row_h[0] = row_d[0]
-            bits[0] = D_BEATS_M | (D_EXTENDS if i > 1 else 0)
-        row_a[0] = row_d[0]
-        if m > 0:
-            match_row(
-                scores,
-                above_h[:m],
-                above_m[1:],
-                above_d[1:],
-                x_open[i - 1],
-                x_extend[i - 1],
-                row_m[1:],
-                row_d[1:],
-                row_a[1:],
-                bits[1:],
-            )
-            if not local:  # the last column again: its gaps are at the end
-                first, more = above_m[m] + x_end_open[i - 1], above_d[m] + x_end_extend[i - 1]
-                row_d[m] = larger(first, more)
-                row_a[m] = larger(row_m[m], row_d[m])
-                bits[m] = (D_EXTENDS if more > first else 0) | (D_BEATS_M if row_d[m] > row_m[m] else 0)
-            opened, extended = (y_end_open, y_end_extend) if i == n else (y_open, y_extend)
-            insert_row(row_a, opened, extended, row_i)
-            finish_row(row_a[1:], row_i, row_a, opened, extended, row_h[1:], bits[1:])
-        if local:
-            for j in range(m):
-                value = float(row_m[j + 1] + (x_after[i] + y_after[j + 1]))
+            for r in range(rows):
+                value = float(found[1, lanes - 1 - r])
                 if value > top:
-                    top, top_i, top_j = value, i, j + 1
-                start = x_before[i] + y_before[j + 1]
-                if start >= row_h[j + 1]:
-                    row_h[j + 1] = start
-                    bits[j + 1] |= STARTS
-        above_m, row_m = row_m, above_m
-        above_d, row_d = row_d, above_d
-        above_h, row_h = row_h, above_h
+                    top, top_i, top_j = value, i0 + r + 1, int(found[2, lanes - 1 - r]) - r
     if local:
-        trace_back(trace, top_i, top_j, M, y)
+        trace_back(trace, lanes, local, top_i, top_j, M, y)
         return top
-    if above_h[m] > forbidden:
-        trace_back(trace, n, m, state_of(trace[n, m]), y)
-    return float(above_h[m])
+    value = float(found[0, lanes - 1 - (n - 1) % lanes])
+    if value > -np.inf:
+        trace_back(trace, lanes, local, n, m, state_of(bits_at(trace, lanes, local, n, m)), y)
+    return value
+
+
+@helper
+def bits_at(trace, lanes, local, i, j):
+    """The byte of a cell."""
+    if i > 0 and j > 0:
+        r = (i - 1) % lanes
+        return trace[(i - 1) // lanes, (j + r) * lanes + lanes - 1 - r]
+    if local or i + j == 0:
+        return np.uint8(STARTS)
+    if i == 0:
+        return np.uint8(I_BEATS_A | (I_EXTENDS if j > 1 else 0))
+    return np.uint8(D_BEATS_M | (D_EXTENDS if i > 1 else 0))
 
 
 @helper
@@ -183,24 +253,25 @@ def state_of(bits):
 
 
 @helper
-def trace_back(trace, i, j, state, y):
+def trace_back(trace, lanes, local, i, j, state, y):
     """Write the matches of the path that ends in a cell."""
     while i > 0 or j > 0:
-        bits = trace[i, j]
+        bits = bits_at(trace, lanes, local, i, j)
         if state == M:
             if i == 0 or j == 0:
                 break
             i, j = i - 1, j - 1
             y[i] = j
-            if trace[i, j] & STARTS:
+            bits = bits_at(trace, lanes, local, i, j)
+            if bits & STARTS:
                 break
-            state = state_of(trace[i, j])
+            state = state_of(bits)
         elif state == D:
             i -= 1
             state = D if bits & D_EXTENDS else M
         else:
             j -= 1
-            state = I if bits & I_EXTENDS else D if trace[i, j] & D_BEATS_M else M
+            state = I if bits & I_EXTENDS else D if bits_at(trace, lanes, local, i, j) & D_BEATS_M else M
 
 
 @helper

@@ -283,10 +283,17 @@ def _(rows, e, first, n, m, w, theta):
     profile = np.empty((n, m), theta.dtype)
     for t in range(len(rows.first)):
         xs, zs = rows.x[t, x0 : x0 + n], rows.z[t, z0 : z0 + m]
+        by_code = np.empty(min(rows.z_codes[t], m), theta.dtype)
         for s in range(first_of_each(xs, rows.x_codes[t], slot, found)):
             out, a = profile[s], np.int64(found[s])
-            for j in range(m):
-                out[j] = w[entry_of(rows, t, a, np.int64(zs[j]))]
+            if rows.z_codes[t] < m:  # look the row of the table up once, and then its letters
+                for b in range(len(by_code)):
+                    by_code[b] = w[entry_of(rows, t, a, b)]
+                for j in range(m):
+                    out[j] = by_code[zs[j]]
+            else:
+                for j in range(m):
+                    out[j] = w[entry_of(rows, t, a, np.int64(zs[j]))]
         for i in range(n):
             if t == 0:
                 copy(profile[slot[i]], theta[i * m : (i + 1) * m])

@@ -25,9 +25,11 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
+from partwise.engine.lanes import largest, load, plus, spread, store
 from partwise.engine.numerics import clipped, exp, fill, softplus
 from partwise.structures.dependency.spanning import log_add
 
+LANES = 8  # of float64
 NOTHING = -40.0  # log of a probability whose share does not count
 
 
@@ -57,27 +59,53 @@ def best_head(members, table, scores, on):
     """The best configuration."""
     G, L, R = members[0], members[1], members[2]
     widest = max(L, R)
-    best, back = np.empty((2, widest)), np.empty((2, widest), np.int32)
+    best, back = np.empty(widest), np.empty(widest, np.int32)
+    totals = best_by_head(table, scores, G, L, R)
     top, top_g = -np.inf, -1
     for g in range(max(G, 1)):
-        total = scores[g] if G else 0.0
-        if total == -np.inf:
-            continue
-        for side in range(2):
-            total += best_side(table, scores, G, L, R, g, side, best[side], back[side])[0]
-        if total > top:
-            top, top_g = total, g
+        if totals[g] > top:
+            top, top_g = totals[g], g
     fill(on, 0)
     if top_g < 0:
         return top
     if G:
         on[top_g] = 1
     for side in range(2):
-        m = best_side(table, scores, G, L, R, top_g, side, best[side], back[side])[1]
+        m = best_side(table, scores, G, L, R, top_g, side, best, back)[1]
         while m >= 0:
             on[G + (0 if side == 0 else L) + m] = 1
-            m = back[side, m]
+            m = back[m]
     return top
+
+
+@helper
+def best_by_head(table, scores, G, L, R):
+    """The score of the best configuration with each head: `best_side` for as many heads at once as a vector has lanes."""
+    pick, widest = max(G, 1), max(L, R)
+    best = np.zeros((widest + 1) * LANES)
+    arcs, totals = np.zeros(widest * LANES), np.full((pick + LANES - 1) // LANES * LANES, -np.inf)
+    for g0 in range(0, pick, LANES):
+        some = min(LANES, pick - g0)
+        for g in range(some):
+            totals[g0 + g] = scores[g0 + g] if G else 0.0
+        total = load(totals, g0)
+        for side in range(2):
+            n, first = (L, 0) if side == 0 else (R, L)
+            pairs, top = table[siblings_from(G, L, R, side) :], spread(best, 0.0)
+            for m in range(n):
+                for g in range(some):
+                    arcs[m * LANES + g] = arc_value(table, scores, G, L, R, g0 + g, first + m)
+            for m in range(n):
+                line = pairs[m * (m + 1) // 2 : m * (m + 1) // 2 + m + 1]
+                high = spread(best, line[0])
+                for s in range(m):
+                    high = largest(high, plus(load(best, s * LANES), spread(best, line[s + 1])))
+                high = plus(high, load(arcs, m * LANES))
+                store(best, m * LANES, high)
+                top = largest(top, high)
+            total = plus(total, top)
+        store(totals, g0, total)
+    return totals
 
 
 @helper

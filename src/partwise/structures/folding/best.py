@@ -1,6 +1,7 @@
 """The best structure: the way back through the tables of `inside`.
 
-There are no back pointers: the way back looks for the maxima again, some 500 loops for each of at most n / 2 pairs.
+There are no back pointers, and most of the tables are gone when the way back begins: it looks for the maxima again, some 500
+loops for each of at most n / 2 pairs, and computes again what it compares, by the same additions.
 """
 
 from __future__ import annotations
@@ -8,17 +9,22 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
+from partwise.engine.numerics import larger
 from partwise.structures.folding.inside import (
     SPAN,
+    bulge_end,
     external_pair,
     fill_inside,
     hairpin,
     inner_end,
+    loop_end,
     multi_loop,
     one_by_one,
     outer_end,
     reach,
+    row_of,
     stack,
+    with_two_or_more,
 )
 from partwise.structures.folding.loops import BULGE_END, INTERNAL_END, LONGEST, MULTI_END
 
@@ -39,11 +45,12 @@ def inner_pair(scores, table, i, j):
             if left + k <= 1:
                 value = stack(s, e, b, i, j, x, y) + table.closed[x, y]
             elif left == 0 or k == 0:
-                value = scores.bulges[left + k] + e[BULGE_END + 4 * b[i] + b[j]] + table.in_bulge[x, y]
+                value = scores.bulges[left + k] + e[BULGE_END + 4 * b[i] + b[j]] + bulge_end(s, e, b, table.closed[x, y], x, y)
             elif left + k == 2:
-                value = one_by_one(s, e, b, i, j) + table.in_loop[x, y]
+                value = one_by_one(s, e, b, i, j) + loop_end(s, e, b, table.closed[x, y], x, y)
             else:
-                value = scores.internal[left, LONGEST - k] + e[inner_end(b, INTERNAL_END, i, j)] + table.in_loop[x, y]
+                value = scores.internal[left, LONGEST - k] + e[inner_end(b, INTERNAL_END, i, j)]
+                value += loop_end(s, e, b, table.closed[x, y], x, y)
             if value > top:
                 top, p, q = value, x, y
     return top, p, q
@@ -53,7 +60,8 @@ def inner_pair(scores, table, i, j):
 def best_structure(scores, y):
     """Write the partner of every base, or -1, into y; returns the score, -inf if there is no structure."""
     s, b, n, e = scores.semiring, scores.bases, len(scores.bases), scores.entries
-    table = fill_inside(scores)
+    table = fill_inside(scores, True)
+    one_by_end, later = table.one_by_end, np.empty(n + 1)
     for i in range(n):
         y[i] = -1
     if table.prefix[n] == -np.inf:
@@ -78,19 +86,23 @@ def best_structure(scores, y):
         height -= 1
         kind, i, j = stacked[height, 0], stacked[height, 1], stacked[height, 2]
         if kind == SOME:
-            kind = TWO if table.two[i, j] > table.later[i, j] else LATER
+            later[j - SPAN + 1] = -np.inf
+            for k in range(j - SPAN, i - 1, -1):
+                later[k] = larger(one_by_end[j, k], scores.multi[k] + later[k + 1])
+            kind = TWO if with_two_or_more(s, row_of(table.some, n, i), one_by_end, i, j) > later[i] else LATER
         if kind == LATER:
-            while table.one_by_end[j, i] < scores.multi[i] + table.later[i + 1, j]:
+            while one_by_end[j, i] < scores.multi[i] + later[i + 1]:
                 i += 1
             kind = ONE
         if kind == ONE:
-            while table.closed[i, j] + e[outer_end(b, MULTI_END, i, j)] < table.one_by_end[j - 1, i] + scores.multi[j]:
+            while table.closed[i, j] + e[outer_end(b, MULTI_END, i, j)] < one_by_end[j - 1, i] + scores.multi[j]:
                 j -= 1
             kind = CLOSED
         if kind == CLOSED:
             y[i], y[j] = j, i
             top, p, q = inner_pair(scores, table, i, j)
-            multi = multi_loop(s, e, b, i, j) + table.two[i + 1, j - 1]
+            multi = with_two_or_more(s, row_of(table.some, n, i + 1), one_by_end, i + 1, j - 1)
+            multi += multi_loop(s, e, b, i, j)
             if max(top, multi) <= hairpin(s, e, b, scores.hairpins, scores.after[i], i, j):
                 continue
             if top >= multi:
@@ -98,9 +110,9 @@ def best_structure(scores, y):
                 height += 1
                 continue
             kind, i, j = TWO, i + 1, j - 1
-        top, split = -np.inf, -1
+        top, split, some = -np.inf, -1, row_of(table.some, n, i)
         for k in range(i + SPAN + 1, j - SPAN + 1):
-            value = table.some[i, k - 1] + table.one_by_end[j, k]
+            value = some[k - 1] + one_by_end[j, k]
             if value > top:
                 top, split = value, k
         stacked[height, 0], stacked[height, 1], stacked[height, 2] = SOME, i, split - 1

@@ -18,7 +18,7 @@ below it: that vectorises, and it is quicker to multiply by zero than to ask whi
 What a base gives for being unpaired has been moved to the pairs (see `prepare`), so that loops need not ask which bases they
 have.
 
-Cost: O(n^2 30^2 / 2 + n^3 / 6) time, nine tables of n^2 numbers.
+Cost: O(n^2 30^2 / 2 + n^3 / 6) time, seven squares of n^2 numbers; for the best structure alone one and a half.
 
 References
 ----------
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import larger
+from partwise.engine.numerics import fill, larger
 from partwise.structures.common.semirings import (
     LARGEST,
     SUM,
@@ -73,6 +73,7 @@ from partwise.structures.folding.loops import (
 
 SPAN = SHORTEST + 1  # of a pair, at least
 SMALLEST = INTERNAL + LONGEST + 2  # the entry of 1 x 1
+WINDOW = LONGEST + 2  # rows that a loop may reach
 
 
 class Scores(NamedTuple):
@@ -93,18 +94,23 @@ class Scores(NamedTuple):
 
 
 class Inside(NamedTuple):
-    """The tables; see the module."""
+    """The tables; see the module. Those by [i, j] have i < j, those by [j, i] are the other half of the same square.
+
+    Where the best structure is all that is wanted, most tables have the last `WINDOW` rows only (`fill_inside`); each row is in
+    it twice, so that any WINDOW rows stand one below the other: base, or i % WINDOW, is where row i is, and base + k row i + k.
+    """
 
     closed: np.ndarray
+    one_by_end: np.ndarray  #: one, by [j, i]
     in_loop: np.ndarray  #: closed, with what its end gives within an internal loop
     in_bulge: np.ndarray  #: and within a bulge
     in_bulge_by_end: np.ndarray  #: the same by [j, i]
     loops: np.ndarray  #: the sum over the internal loops that i and j close, but 1 x 1
-    some: np.ndarray
+    some: np.ndarray  #: (n (n + 1) / 2,) see `row_of`
     two: np.ndarray
     later: np.ndarray
-    one_by_end: np.ndarray  #: one, by [j, i]
     prefix: np.ndarray  #: (n + 1,)
+    rolls: bool  #: whether only the last rows are kept
 
 
 @helper
@@ -114,15 +120,15 @@ def pair_part(n, i, j):
 
 
 @helper
-def prepare(semiring, bases, entries, theta, K, longest, rate):
-    """The `Scores` of a sequence, from the entries and from the part scores theta of its bases and pairs.
+def prepare(semiring, bases, size, entries, theta, K, longest, rate):
+    """The `Scores` of the first `size` bases, from the entries and from the part scores theta of all bases and pairs.
 
     Each base is either unpaired or in one pair. So s(y) = sum_i u_i + sum_pairs (s_ij - u_i - u_j) + loops: what bases give for
     being unpaired becomes a constant, and u_i = -inf, a base that must pair, a limit to loops. Every base is charged `rate`, too,
     which keeps sums of long sequences within the range of floats. Internal loops and bulges have at most `longest` unpaired
     bases. Returns the scores and the constant.
     """
-    n, zero = len(bases), semiring.zero
+    n, zero = size, semiring.zero
     letters = np.empty(n, np.int64)
     constant, unpaired = rate * n, np.zeros(n)
     after, before = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -137,7 +143,7 @@ def prepare(semiring, bases, entries, theta, K, longest, rate):
         after[i] = after[i + 1] + 1 if theta[K + i + 1] > -np.inf else 0
     pairs = np.full((n, n), zero)
     for i in range(n):
-        first = K + n + pair_part(n, i, i + 1) - (i + 1)
+        first = K + len(bases) + pair_part(len(bases), i, i + 1) - (i + 1)
         for j in range(i + SPAN, n):
             if theta[first + j] > -np.inf:
                 code = 4 * letters[i] + letters[j]
@@ -253,7 +259,34 @@ def external_pair(s, e, b, closed, i, j):
 
 
 @helper
-def inner_over_loops(s, internal, in_loop, i, j, most, before):
+def loop_end(s, e, b, closed, i, j):
+    """Of the pair (i, j) in an internal loop outside it, and all in it."""
+    return times(s, closed, e[outer_end(b, INTERNAL_END, i, j)])
+
+
+@helper
+def bulge_end(s, e, b, closed, i, j):
+    """The same in a bulge."""
+    return times(s, closed, e[BULGE_END + 4 * b[j] + b[i]])
+
+
+@helper
+def row_of(table, n, i):
+    """Row i of a table that has entries (i, j), i <= j, only: to be read from i on."""
+    start = i * n - i * (i + 1) // 2
+    return table[start : start + n]
+
+
+@helper
+def with_two_or_more(s, some, one_by_end, i, j):
+    """two(i, j), from row i of `some`."""
+    if j - i < 2 * SPAN + 1:
+        return s.zero
+    return inner(s, some[i + SPAN : j - SPAN], one_by_end[j, i + SPAN + 1 : j - SPAN + 1])
+
+
+@helper
+def inner_over_loops(s, internal, in_loop, base, i, j, most, before):
     """Sum over the internal loops that (i, j) closes, without their ends at (i, j). Here is where the time goes."""
     total = s.zero
     if s.kind == SUM:
@@ -261,38 +294,38 @@ def inner_over_loops(s, internal, in_loop, i, j, most, before):
             right = reach(before, j - i, left)
             if right < 1:
                 break
-            total += sum_of_products(in_loop[i + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
+            total += sum_of_products(in_loop[base + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
     elif s.kind == LARGEST:
         for left in range(1, most + 1):
             right = reach(before, j - i, left)
             if right < 1:
                 break
-            top = highest_sum(in_loop[i + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
+            top = highest_sum(in_loop[base + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
             total = larger(total, top)
     else:
         for left in range(1, most + 1):
             right = reach(before, j - i, left)
             if right < 1:
                 break
-            value = log_inner(in_loop[i + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
+            value = log_inner(in_loop[base + 1 + left, j - 1 - right : j - 1], internal[left, LONGEST - right : LONGEST])
             total = log_plus(total, value)
     return total
 
 
 @helper
-def close_row(scores, table, i):
+def close_row(scores, table, i, base):
     """closed(i, j) for all j, from the rows below; a row at a time, for passing tables to a function takes its time."""
     s, b, e, pairs, hairpins = scores.semiring, scores.bases, scores.entries, scores.pairs[i], scores.hairpins
     internal, bulges, bulges_back = scores.internal, scores.bulges, scores.bulges_back
     closed, in_loop, in_bulge, by_end, two = table.closed, table.in_loop, table.in_bulge, table.in_bulge_by_end, table.two
-    loops, free, most = table.loops[i], scores.after[i], min(scores.after[i], LONGEST)
+    loops, free, most = table.loops[base], scores.after[i], min(scores.after[i], LONGEST)
     for j in range(i + SPAN, len(b)):
         if pairs[j] == s.zero:
             continue
         total, span, before = hairpin(s, e, b, hairpins, free, i, j), j - i, scores.before[j]
         if span - 2 >= SPAN:
             total = plus(s, total, times(s, stack(s, e, b, i, j, i + 1, j - 1), closed[i + 1, j - 1]))
-            total = plus(s, total, times(s, multi_loop(s, e, b, i, j), two[i + 1, j - 1]))
+            total = plus(s, total, times(s, multi_loop(s, e, b, i, j), two[base + 1, j - 1]))
         if span - 3 >= SPAN:
             if most >= 1:
                 total = plus(s, total, times(s, stack(s, e, b, i, j, i + 2, j - 1), closed[i + 2, j - 1]))
@@ -301,41 +334,40 @@ def close_row(scores, table, i):
         if span - 4 >= SPAN:
             bulge, left, right = s.zero, min(most, span - 2 - SPAN), reach(before, span, 0)
             if right >= 2:
-                bulge = inner(s, in_bulge[i + 1, j - 1 - right : j - 2], bulges_back[LONGEST - right : LONGEST - 1])
+                bulge = inner(s, in_bulge[base + 1, j - 1 - right : j - 2], bulges_back[LONGEST - right : LONGEST - 1])
             if left >= 2:
-                bulge = plus(s, bulge, inner(s, by_end[j - 1, i + 3 : i + 2 + left], bulges[2 : left + 1]))
+                bulge = plus(s, bulge, inner(s, by_end[j - 1, base + 3 : base + 2 + left], bulges[2 : left + 1]))
             total = plus(s, total, times(s, bulge, e[BULGE_END + 4 * b[i] + b[j]]))
             if most >= 1 and before >= 1:
-                total = plus(s, total, times(s, one_by_one(s, e, b, i, j), in_loop[i + 2, j - 2]))
-                inside = inner_over_loops(s, internal, in_loop, i, j, most, before)
+                total = plus(s, total, times(s, one_by_one(s, e, b, i, j), in_loop[base + 2, j - 2]))
+                inside = inner_over_loops(s, internal, in_loop, base, i, j, most, before)
                 inside = times(s, inside, e[inner_end(b, INTERNAL_END, i, j)])
                 loops[j] = inside
                 total = plus(s, total, inside)
         total = times(s, total, pairs[j])
         closed[i, j] = total
-        in_loop[i, j] = times(s, total, e[outer_end(b, INTERNAL_END, i, j)])
-        bulge = times(s, total, e[BULGE_END + 4 * b[j] + b[i]])
-        in_bulge[i, j] = bulge
-        by_end[j, i] = bulge
+        loop, bulge = loop_end(s, e, b, total, i, j), bulge_end(s, e, b, total, i, j)
+        in_loop[base, j], in_bulge[base, j], by_end[j, base] = loop, bulge, bulge
+        if table.rolls:
+            in_loop[base + WINDOW, j], in_bulge[base + WINDOW, j], by_end[j, base + WINDOW] = loop, bulge, bulge
 
 
 @helper
-def join_row(scores, table, i):
+def join_row(scores, table, i, base):
     """What may be in a multi-loop, from i to any j."""
     s, b, e, multi = scores.semiring, scores.bases, scores.entries, scores.multi
-    closed, some, later, one_by_end = table.closed[i], table.some[i], table.later, table.one_by_end
-    two, zero = table.two[i], s.zero
+    closed, some, one_by_end = table.closed[i], row_of(table.some, len(b), i), table.one_by_end
+    two, later, above, zero = table.two, table.later, table.later[base + 1], s.zero
     for j in range(i + SPAN, len(b)):
         one = times(s, one_by_end[j - 1, i], multi[j])
         if closed[j] != zero:
             one = plus(s, one, times(s, closed[j], e[outer_end(b, MULTI_END, i, j)]))
         one_by_end[j, i] = one
-        with_one = plus(s, one, times(s, multi[i], later[i + 1, j]))
-        later[i, j] = with_one
-        with_two = zero
-        if j - i >= 2 * SPAN + 1:
-            with_two = inner(s, some[i + SPAN : j - SPAN], one_by_end[j, i + SPAN + 1 : j - SPAN + 1])
-        two[j] = with_two
+        with_one = plus(s, one, times(s, multi[i], above[j]))
+        with_two = with_two_or_more(s, some, one_by_end, i, j)
+        later[base, j], two[base, j] = with_one, with_two
+        if table.rolls:
+            later[base + WINDOW, j], two[base + WINDOW, j] = with_one, with_two
         some[j] = plus(s, with_two, with_one)
 
 
@@ -353,24 +385,35 @@ def fill_prefix(scores, table):
 
 
 @helper
-def fill_inside(scores):
-    """All tables."""
+def fill_inside(scores, rolls):
+    """All tables. If it `rolls`, of most the last rows only, and `scores.pairs` becomes the first: for the best structure."""
     n, zero = len(scores.bases), scores.semiring.zero
-    shape = (n, n)
+    rows = 2 * WINDOW if rolls else n
+    closed = scores.pairs if rolls else np.full((n, n), zero)
+    in_bulge = np.full((rows, n), zero)
     table = Inside(
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
+        closed,
+        closed,
+        np.full((rows, n), zero),
+        in_bulge,
+        np.full((n, rows), zero) if rolls else in_bulge,
+        np.full((rows, n), zero),
+        np.full(n * (n + 1) // 2, zero),
+        np.full((rows, n), zero),
+        np.full((rows, n), zero),
         np.full(n + 1, zero),
+        rolls,
     )
     for i in range(n - 1 - SPAN, -1, -1):
-        close_row(scores, table, i)
-        join_row(scores, table, i)
+        base = i % WINDOW if rolls else i
+        if rolls:
+            for k in range(base, base + WINDOW + 1, WINDOW):
+                fill(table.in_loop[k], zero)
+                fill(table.in_bulge[k], zero)
+                fill(table.later[k], zero)
+                for j in range(n):
+                    table.in_bulge_by_end[j, k] = zero
+        close_row(scores, table, i, base)
+        join_row(scores, table, i, base)
     fill_prefix(scores, table)
     return table

@@ -147,8 +147,8 @@ def value_of(problem, i, theta, y):
 
 @kernels.best.implements(FoldingProblem)
 def best(problem, i, theta, y):
-    entries = tied_entries(problem, theta)
-    scores, _ = prepare(make_semiring(LARGEST), bases_of(problem, i), entries, theta, problem.n_tied, problem.max_loop, 0.0)
+    entries, bases = tied_entries(problem, theta), bases_of(problem, i)
+    scores, _ = prepare(make_semiring(LARGEST), bases, len(bases), entries, theta, problem.n_tied, problem.max_loop, 0.0)
     value = best_structure(scores, y)
     return value_of(problem, i, theta, y) if value > -np.inf else -np.inf
 

@@ -21,7 +21,7 @@ CODES = np.full(256, -1, np.int8)  #: by letter; -1 for what is no base
 for _letters, _code in (("ACGU", range(4)), ("T", [3]), ("NRYSWKMBDHVX", [N] * 12)):
     for _letter, _number in zip(_letters, _code, strict=True):
         CODES[ord(_letter)] = CODES[ord(_letter.lower())] = _number
-TABLES = 18  # of n^2 doubles, at most, while one sequence is summed over; one more for its parts
+TABLES = 15  # of n^2 doubles, at most, while one sequence is summed over; one more for its parts
 
 
 class FoldingProblem(NamedTuple):

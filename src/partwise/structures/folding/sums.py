@@ -5,10 +5,10 @@ gives what is outside it to those it is made of, the outermost first; the recurs
 backwards.
 
 Sums are formed with plain numbers, multiplications only, where none leaves a safe range (`in_range`), and in logarithms where one
-does: `sum_over_structures`. In between, bases are charged a rate that makes the best structure's score zero: sequences of
-thousands of bases, whose sums are beyond the floats, stay with plain numbers.
+does: `sum_over_structures`. In between, bases are charged a rate that makes the sum about one: sequences of thousands of bases,
+whose sums are beyond the floats, stay with plain numbers.
 
-Cost: O(n^2 30^2 / 2 + n^3 / 6) time, about three times that of the best structure, and seventeen tables of n^2 numbers.
+Cost: O(n^2 30^2 / 2 + n^3 / 6) time, about three times that of the best structure, and fourteen squares of n^2 numbers.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ from partwise.structures.folding.inside import (
     outer_end,
     prepare,
     reach,
+    row_of,
     stack,
 )
 from partwise.structures.folding.loops import (
@@ -72,19 +73,20 @@ from partwise.structures.folding.loops import (
 FEW = 1e-130  # sums stay between this and its inverse: then no product of two of them and some entries leaves the floats
 NEVER = 1e-15  # what is less probable gives nothing to what is in it: n^2 / 2 such errors are still below 1e-9
 FLAT = 30.0  # and every score between this and its negative
+LONG, SAMPLE = 400, 200  # of a sequence with more bases than this, so many are summed over first
 
 
 class Outside(NamedTuple):
     """What is outside the spans of `Inside`, by the same indices."""
 
     closed: np.ndarray
+    one_by_end: np.ndarray
     giving: np.ndarray  #: what a pair gives to those across internal loops
     in_bulge: np.ndarray
     in_bulge_by_end: np.ndarray
     some: np.ndarray
     two: np.ndarray
     later: np.ndarray
-    one_by_end: np.ndarray
     suffix: np.ndarray  #: (n + 1,) sums over the bases from j on, under no pair
 
 
@@ -148,7 +150,8 @@ def take_row(scores, table, out, all_counts, lengths, i, before):
         scores.semiring.zero,
     )
     most = min(scores.before[i], LONGEST)
-    closed, some, two, later, one_by_end = table.closed[i], table.some[i], table.two[i], table.later, table.one_by_end
+    closed, some, two, later = table.closed[i], row_of(table.some, len(b), i), table.two[i], table.later
+    one_by_end = table.one_by_end
     out_some, out_two, out_later, out_one = out.some[i], out.two[i], out.later, out.one_by_end
     for j in range(len(b) - 1, i + SPAN - 1, -1):
         with_two, with_one = plus(s, out_two[j], out_some[j]), plus(s, out_later[i, j], out_some[j])
@@ -263,12 +266,13 @@ def fill_outside(scores, table, counts):
     """What is outside every span, and how often each entry is expected."""
     s, n, zero = scores.semiring, len(scores.bases), scores.semiring.zero
     shape = (n, n)
+    closed, in_bulge = np.full(shape, zero), np.full(shape, zero)  # with those by [j, i] in their other halves
     out = Outside(
+        closed,
+        closed,
         np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
-        np.full(shape, zero),
+        in_bulge,
+        in_bulge,
         np.full(shape, zero),
         np.full(shape, zero),
         np.full(shape, zero),
@@ -322,7 +326,6 @@ def is_safe(table):
         and in_range(table.some)
         and in_range(table.two)
         and in_range(table.later)
-        and in_range(table.one_by_end)
     )
 
 
@@ -346,17 +349,31 @@ def finish(scores, table, entries, probabilities):
 
 
 @helper
+def growth(prefix):
+    """By how much the logarithm of a sum grows with each base, from the longest beginning whose sum is in the safe range."""
+    n = len(prefix) - 1
+    while n > 1 and not FEW < prefix[n] < 1.0 / FEW:
+        n -= 1
+    return np.log(prefix[n]) / n if FEW < prefix[n] < 1.0 / FEW else 0.0
+
+
+@helper
 def sum_over_structures(bases, tied, theta, K, longest, entries, probabilities):
     """log sum over structures of exp(score), expected entries, and probabilities of pairs; see `inside.prepare`.
 
-    In plain numbers; if they are not enough, once more at the rate that the best structure tells; else in logarithms.
+    In plain numbers; if they are not enough, once more at the rate at which sums grew; then at that which the best structure
+    tells; else in logarithms. Of a long sequence the first bases tell a rate to begin with.
     """
     n, kind, rate = len(bases), SUM, 0.0
+    size, retries = (SAMPLE if n > LONG else n), 1
     while True:  # one call of each function: every further one would be compiled again
-        scores, constant = prepare(make_semiring(kind), bases, tied, theta, K, longest, rate)
+        scores, constant = prepare(make_semiring(kind), bases, size, tied, theta, K, longest, rate)
         if kind != SUM or safe_scores(scores, tied):
-            table = fill_inside(scores)
-            whole = table.prefix[n]
+            table = fill_inside(scores, False)
+            whole = table.prefix[size]
+            if size < n:
+                rate, size = growth(table.prefix), n
+                continue
             if kind == LARGEST:
                 if whole == -np.inf:
                     fill(entries, 0.0)
@@ -367,4 +384,8 @@ def sum_over_structures(bases, tied, theta, K, longest, entries, probabilities):
             if kind == LOG_SUM or is_safe(table):
                 finish(scores, table, entries, probabilities)
                 return constant + (np.log(whole) if kind == SUM else whole)
-        kind, rate = LARGEST if rate == 0.0 else LOG_SUM, 0.0
+            if retries == 1:
+                rate, retries = rate + growth(table.prefix), 0
+                continue
+        size = n
+        kind, rate, retries = LARGEST if retries >= 0 else LOG_SUM, 0.0, -1
