@@ -33,6 +33,7 @@ from typing import Any
 
 import numba
 
+from partwise.engine.borrowed import without_counting
 from partwise.engine.code_cache import CodeFiles
 
 try:
@@ -140,8 +141,36 @@ class HelperCompiler(Compiler):
         return super().define_pipelines()
 
 
+class LoopLibrary(JITCodeLibrary):
+    """A loop with all that it calls: what need not be counted is not, before anything is optimised (`borrowed`)."""
+
+    _final_module: Any
+
+    def _optimize_final_module(self) -> None:
+        if hasattr(binding, "create_new_module_pass_manager"):  # since LLVM 16; before, everything is counted
+            passes = binding.create_new_module_pass_manager()
+            passes.add_sroa_pass()  # variables become values, so that one can see what is an argument
+            passes.add_instruction_combine_pass()
+            passes.run(self._final_module, self._codegen._pass_builder())
+            name = self._final_module.name
+            self._final_module = binding.parse_assembly(without_counting(str(self._final_module)))
+            self._final_module.name = name
+        super()._optimize_final_module()
+
+
+class LoopCompiler(Compiler):
+    """numba's compiler, writing into a `LoopLibrary`."""
+
+    def define_pipelines(self) -> list:
+        """Those of numba."""
+        if self.state.library is None:
+            self.state.library = LoopLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
 #: options of loops, and of what loops call, that numba does not document
-LOOP: dict[str, Any] = {} if PLAIN else {"no_cfunc_wrapper": True}
+LOOP: dict[str, Any] = {} if PLAIN else {"no_cfunc_wrapper": True, "pipeline_class": LoopCompiler}
 HELPER: dict[str, Any] = {} if PLAIN else {**LOOP, "pipeline_class": HelperCompiler}
 
 

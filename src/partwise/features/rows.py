@@ -20,6 +20,7 @@ from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.prefetch import AHEAD
 from partwise.engine.ragged import taken
+from partwise.engine.row_blocks import add_rows, in_vectors
 
 
 class Binary(NamedTuple):
@@ -122,6 +123,9 @@ def whole_row(w, r, width, n):
 @emit.implements(Binary)
 def _(rows, r, w, width, out):
     n, k, end, index = len(out), rows.ptr[r], rows.ptr[r + 1], rows.index
+    if in_vectors(n, w.itemsize) and (rows.n_features - 1) * width + n <= w.size:
+        add_rows(w, width, index, k, end, out)
+        return
     while k + 4 <= end:  # four rows of weights for one pass over `out`
         if k + AHEAD + 4 <= index.size:
             for ahead in range(k + AHEAD, k + AHEAD + 4):

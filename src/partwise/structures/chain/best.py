@@ -12,6 +12,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, larger, padded_width, smaller
+from partwise.engine.row_blocks import in_vectors, max_rows
 from partwise.structures.chain.kernels import ChainProblem, n_states
 
 MANY = 64  # labels, from which on it pays to look which of them matter
@@ -23,6 +24,9 @@ def max_sums(a, matrix, n, R, out):
 
     Four rows at a time: one pass over `out` for four of them.
     """
+    if in_vectors(R, matrix.itemsize):
+        max_rows(a, matrix, n, out)
+        return
     k = 0
     while k + 4 <= n:
         a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
