@@ -262,6 +262,7 @@ def sources(function: Callable, first: type) -> set[str]:
 
 def stamp(function: Callable, first: type) -> str:
     """A digest of all the sources that `function` compiles from."""
-    from partwise.engine import code_cache, instructions, numba_internals
+    from partwise.engine import borrowed, code_cache, instructions, lane_instructions, numba_internals
 
-    return code_cache.digest_of(sources(function, first) | {__file__, numba_internals.__file__, instructions.__file__})
+    compilers = (numba_internals, borrowed, instructions, lane_instructions)
+    return code_cache.digest_of(sources(function, first) | {__file__, *(str(module.__file__) for module in compilers)})

@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numba
 from numba.extending import overload
 
+from partwise.engine.borrowed import without_counting
 from partwise.engine.code_cache import CodeFiles
 
 try:
@@ -146,17 +147,20 @@ class HelperCompiler(Compiler):
         return super().define_pipelines()
 
 
-# Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
-FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
-#: options of loops, and of what loops call; numba documents neither of those that are left out if it is PLAIN
-LOOP: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", **({} if PLAIN else {"no_cfunc_wrapper": True})}
-HELPER: dict[str, Any] = {**LOOP, **({} if PLAIN else {"pipeline_class": HelperCompiler})}
+class LoopLibrary(JITCodeLibrary):
+    """A loop with all that it calls: what need not be counted is not, before anything is optimised (`borrowed`)."""
 
-
-class LoopLibrary(HelperLibrary):
-    """A loop that will run in another process: optimised, but not loaded into this one."""
+    _final_module: Any
 
     def _optimize_final_module(self) -> None:
+        if hasattr(binding, "create_new_module_pass_manager"):  # since LLVM 16; before, everything is counted
+            passes = binding.create_new_module_pass_manager()
+            passes.add_sroa_pass()  # variables become values, so that one can see what is an argument
+            passes.add_instruction_combine_pass()
+            passes.run(self._final_module, self._codegen._pass_builder())
+            name = self._final_module.name
+            self._final_module = binding.parse_assembly(without_counting(str(self._final_module)))
+            self._final_module.name = name
         JITCodeLibrary._optimize_final_module(self)
 
 
@@ -167,6 +171,36 @@ class LoopCompiler(Compiler):
         """Those of numba."""
         if self.state.library is None:
             self.state.library = LoopLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+            self.state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+# Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
+FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
+ALL: dict[str, Any] = {"fastmath": FASTMATH, "error_model": "numpy", **({} if PLAIN else {"no_cfunc_wrapper": True})}
+#: options of loops, and of what loops call; numba does not document those that are left out if it is PLAIN
+LOOP: dict[str, Any] = {**ALL, **({} if PLAIN else {"pipeline_class": LoopCompiler})}
+HELPER: dict[str, Any] = {**ALL, **({} if PLAIN else {"pipeline_class": HelperCompiler})}
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Code for other processes
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class OutsideLibrary(HelperLibrary):
+    """A loop that will run in another process: optimised as all are, but not loaded into this one."""
+
+    _optimize_final_module = LoopLibrary._optimize_final_module
+
+
+class OutsideCompiler(Compiler):
+    """numba's compiler, writing into an `OutsideLibrary`."""
+
+    def define_pipelines(self) -> list:
+        """Those of numba."""
+        if self.state.library is None:
+            self.state.library = OutsideLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
         return super().define_pipelines()
 
 
@@ -181,7 +215,7 @@ class MachineCode(NamedTuple):
 
 def machine_code(function: Callable, types: tuple[Any, ...], symbol: str) -> MachineCode:
     """Compile a loop for arguments of these types, to be called `symbol`, for the processor that numba compiles for."""
-    dispatcher = numba.njit(nogil=True, no_cpython_wrapper=True, **{**LOOP, "pipeline_class": LoopCompiler})(function)
+    dispatcher = numba.njit(nogil=True, no_cpython_wrapper=True, **{**LOOP, "pipeline_class": OutsideCompiler})(function)
     dispatcher.compile(types)
     (result,) = dispatcher.overloads.values()
     module = result.library._final_module

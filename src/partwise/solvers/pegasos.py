@@ -59,7 +59,7 @@ from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
 from partwise.solvers.sgd import StochasticSolver, StochasticState
-from partwise.solvers.weights import NORM, SCALE, add, current, enter, shrink
+from partwise.solvers.weights import NORM, SCALE, add, enter, shrink, squared_length
 
 BALLS = ("duality", "paper")
 
@@ -162,8 +162,7 @@ class Pegasos(StochasticSolver):
         v = state.weights.v
         state.weights.numbers[NORM] = float(v @ v)  # afresh: rounding does not add up over epochs
         loss = super().epoch(task, state).loss
-        w = current(state.weights).astype(np.float64, copy=False)
-        norm = float(w @ w)
+        norm = float(state.weights.numbers[SCALE]) ** 2 * squared_length(v)
         # after Ctrl-C in mid-epoch some examples have had more steps than others, and w is no dual point
         if state.is_dual and state.steps == state.epochs * np.count_nonzero(task.C):
             state.best_dual = max(state.best_dual, float(state.dual[0]) - 0.5 * norm)

@@ -302,17 +302,17 @@ class SDM(Solver):
         if state.epochs % REFRESH == REFRESH - 1 and not self.average:
             self.refresh(task, state)
         state.sets = reserve(state.sets, task.problem)
-        block, gained, visits = self.block(state), 0.0, 0
-        for order in task.slices(state.epochs):
+        order, block, gained, visits = task.order(state.epochs), self.block(state), 0.0, 0
+        for some in (order[first : first + SLICE] for first in range(0, len(order), SLICE)):  # Ctrl-C is heard between two
             gain, calls = full_pass(
-                task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, block, state.work, state.second,
+                task.problem, task.loss.kernel, some, task.C, state.sets, state.weights, block, state.work, state.second,
                 state.losses, state.gaps, state.rest, state.calm, self.rules,
             )  # fmt: skip
             gained, visits = gained + gain, visits + calls
         state.oracle_calls += visits
         seen, loss, w = float(state.gaps.sum()), float(task.C @ state.losses), state.weights.v
         enough, small = PAYS * gained / max(visits, 1), SMALL * seen / task.n if self.shrinking else -1.0
-        self.cached_passes_over(task, state, task.order(state.epochs), enough, small)
+        self.cached_passes_over(task, state, order, enough, small)
         # each example's gap was seen just before it was closed: what is left is about what the next pass would see
         estimate = seen * min(1.0, seen / state.seen) if state.seen > 0.0 else seen
         state.seen = seen

@@ -104,6 +104,17 @@ def current(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
     return np.multiply(weights.v, weights.v.dtype.type(weights.numbers[SCALE]), out=out)
 
 
+def squared_length(w: np.ndarray) -> float:
+    """||w||^2, summed in float64 without a copy of w."""
+    if w.dtype == np.float64:
+        return float(w @ w)
+    total = 0.0
+    for first in range(0, len(w), BLOCK):
+        some = w[first : first + BLOCK].astype(np.float64)
+        total += float(some @ some)
+    return total
+
+
 def averaged(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
     """The mean of the weights after each step. No memory but the result, which may overwrite ``weights.u``."""
     if not weights.u.size or not weights.numbers[STEPS]:
