@@ -23,6 +23,7 @@ FILES = {
     "news20": ("news20/train.svm.gz", "news20/test.svm.gz"),
     "trees": ("ud_english_ewt/en_ewt-ud-train.conllu.gz", "ud_english_ewt/en_ewt-ud-dev.conllu.gz"),
     "rna": ("rna_archiveii/archiveii.tsv.gz",),
+    "ohsumed": tuple(f"ohsumed_letor/S{k}.txt.gz" for k in range(1, 6)),
 }
 CHOSEN_ON = {
     "dutch": ("conll2002/ned.train.txt.gz", "conll2002/ned.testa.txt.gz"),
@@ -53,7 +54,7 @@ def noisy_set(data: Path, name: str, size: int, how: str, level: float, seed: in
         return noisy_sequences(data, name, size, how, level, seed)
     if name in CLASSES:
         return noisy_classes(data, name, size, level, seed)
-    return {"trees": noisy_trees, "rna": noisy_foldings}[name](data, size, how, level, seed)
+    return {"trees": noisy_trees, "rna": noisy_foldings, "ohsumed": noisy_rankings}[name](data, size, how, level, seed)
 
 
 @functools.lru_cache(maxsize=1)
@@ -169,6 +170,34 @@ def noisy_foldings(data: Path, size: int, how: str, level: float, seed: int) -> 
         (train.sequences, noisy.y),
         (train.take(right), None),
         len(train),
+        noisy.changed,
+        lambda model: 100 * model.score(test),
+    )
+
+
+def noisy_rankings(data: Path, size: int, how: str, level: float, seed: int) -> NoisySet:
+    """Grades of some queries shuffled among their documents; the last fifth of the queries is to test on."""
+    import numpy as np
+
+    from partwise.datasets.planted_parts import plant_shuffles
+    from partwise.tasks.ranking.estimator import Ranker
+    from partwise.tasks.ranking.files import RankingSet, read_letor
+
+    *parts, test = (read_letor(data / file) for file in FILES["ohsumed"])
+    X, grades, qid, lines = (np.concatenate([getattr(p, name) for p in parts]) for name in ("X", "relevance", "qid", "lines"))
+    noisy = plant_shuffles(grades, qid, level, seed)
+    queries = list(dict.fromkeys(qid.tolist()))
+    wrong = np.isin(qid, [query for query, changed in zip(queries, noisy.changed, strict=True) if changed])
+
+    def documents(which: Any) -> Any:
+        return RankingSet(X[which], grades[which], qid[which], [""] * len(which), lines[which], "ohsumed")
+
+    right = np.flatnonzero(~wrong)
+    return NoisySet(
+        functools.partial(Ranker, random_state=seed),
+        (documents(np.arange(len(qid))), np.asarray(noisy.y)),
+        (documents(right), grades[right]),
+        len(queries),
         noisy.changed,
         lambda model: 100 * model.score(test),
     )

@@ -187,6 +187,7 @@ class Tag(Command):
         ("--unknown-label", "O"),
         ("--loss", "crf", "--unknown-label", "O"),
         ("--stream",),
+        ("--hidden", "8", "--l1-ratio", "1", "-C", "0.001"),  # next to nothing but zeros: weights that are read as lists
     )
 
     def inputs(self, options: Any) -> dict[str, Any]:
