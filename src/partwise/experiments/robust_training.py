@@ -120,7 +120,10 @@ class RobustTraining(Experiment):
             "crf",
             "ramp - hinge",
         )
-        title = "score on true labels, % (F1 of spans, accuracy, UAS, F1 of base pairs, NDCG@10): mean over seeds; difference, paired [95 %]"
+        title = (
+            "score on true labels, % (F1 of spans, accuracy, UAS, F1 of base pairs, NDCG@10): mean over seeds; "
+            "difference, paired [95 %]"
+        )
         table = Table(title, columns, differences=columns[-1:])
         order = list({**REPORTED, **CHOSEN})
         in_order = sorted(results, key=lambda r: (order.index(r.cell.dataset), r.cell.how, r.cell.level))
