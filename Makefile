@@ -47,6 +47,8 @@ lint: $(VENV)/.installed-dev
 
 # Compiled code of a test run stays inside the checkout, so that runs are self-contained.
 test test-all: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+# There is a process for each core: threads of the linear algebra in them only wait for each other, minutes in all.
+test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)

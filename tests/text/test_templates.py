@@ -202,7 +202,7 @@ some_templates = st.lists(st.sampled_from(TEMPLATES), min_size=1, max_size=8, un
 
 
 @given(corpora_of_tokens, corpora_of_tokens, some_templates, st.integers(1, 3), st.data())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_encoder_is_the_twin(train, test, templates, min_count, data):
     tokens = twin(train, templates)
     occurrences = [feature for token in tokens for feature in token]

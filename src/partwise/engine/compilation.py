@@ -177,7 +177,7 @@ class CompiledLoop:
     def compile(self, t: type) -> Any:
         """What numba makes of it for problems of type `t`, or made of it before."""
         numba = compiler()
-        return numba.compile_loop(self.interpreted, t, stamp(self.interpreted, t))
+        return numba.compile_loop(self.interpreted, t, functools.partial(stamp, self.interpreted))
 
 
 def compiled_loop(function: Callable) -> CompiledLoop:
@@ -234,20 +234,17 @@ def cache_stats() -> dict[str, int]:
     }
 
 
-def _is_helper_type(t: type) -> bool:
-    return t is np.ndarray or (t.__module__.startswith("partwise.") and ".structures" not in t.__module__)
-
-
-def sources(function: Callable, first: type) -> set[str]:
-    """Files whose text decides what `function` compiles to when its first argument has type `first`.
+def sources(function: Callable, *types: type) -> set[str]:
+    """Files whose text decides what `function` compiles to for arguments of these types.
 
     numba itself watches only the outer function's file. Here: every module of functions reachable from it, and the files that
-    implement kernels for `first` or for the helper types (feature rows, accumulators) of this package.
+    implement kernels for the types. What else was imported does not matter, so that all processes find the same.
     """
     found: set[str] = set()
     queue: list[Any] = [function]
     for k in _kernels:
-        queue += [f for t, f in k.implementations.items() if issubclass(first, t) or _is_helper_type(t)] + [k.signature]
+        own = [f for t, f in k.implementations.items() if any(issubclass(given, t) for given in (np.ndarray, *types))]
+        queue += [*own, k.signature] if own else []
     while queue:
         file = inspect.getsourcefile(queue[-1])
         module = inspect.getmodule(queue.pop())
@@ -260,9 +257,9 @@ def sources(function: Callable, first: type) -> set[str]:
     return found
 
 
-def stamp(function: Callable, first: type) -> str:
-    """A digest of all the sources that `function` compiles from."""
+def stamp(function: Callable, *types: type) -> str:
+    """A digest of all the sources that `function` compiles from, for arguments of these types."""
     from partwise.engine import borrowed, code_cache, instructions, lane_instructions, numba_internals
 
     compilers = (numba_internals, borrowed, instructions, lane_instructions)
-    return code_cache.digest_of(sources(function, first) | {__file__, *(str(module.__file__) for module in compilers)})
+    return code_cache.digest_of(sources(function, *types) | {__file__, *(str(module.__file__) for module in compilers)})

@@ -77,13 +77,16 @@ def lacking(expected: Iterable[tuple[Any, str]]) -> list[str]:
 PLAIN = os.environ.get("PARTWISE_PLAIN_NUMBA", "") not in ("", "0") or bool(lacking(EXPECTED))
 
 
-def compile_loop(function: Callable, first: type, stamp: str) -> Any:
-    """What numba makes of a loop whose first argument has type `first`; kept in files, `stamp` being the state of its sources."""
+def compile_loop(function: Callable, first: type, stamp: Callable[..., str]) -> Any:
+    """What numba makes of a loop whose first argument has type `first`; kept in files.
+
+    ``stamp(*types)`` is the state of the sources that it is compiled from, for arguments of these types.
+    """
     dispatcher = numba.njit(nogil=True, **LOOP)(function)
     if PLAIN:
         _tell_why()
     elif hasattr(dispatcher, "_cache"):
-        dispatcher._cache = FileCache(CodeFiles(function, first, stamp))
+        dispatcher._cache = FileCache(CodeFiles(function, first, stamp(first)), stamp)
     return dispatcher
 
 
@@ -254,8 +257,8 @@ def place_environments(library: Any) -> None:
 class FileCache(_Cache):
     """What numba asks for compiled code; one for each loop and structure."""
 
-    def __init__(self, files: CodeFiles):
-        self.files, self.enabled = files, True
+    def __init__(self, files: CodeFiles, stamp: Callable[..., str]):
+        self.files, self.stamp, self.enabled = files, stamp, True
 
     @property
     def cache_path(self):
@@ -270,9 +273,14 @@ class FileCache(_Cache):
     def flush(self):
         self.files.clear()
 
+    def key(self, sig: Any, codegen: Any) -> str:
+        """Of a signature, on this kind of processor, the sources being what they are."""
+        classes = sorted(classes_in(sig), key=lambda cls: (cls.__module__, cls.__qualname__))
+        return hashlib.sha256(repr((sig, codegen.magic_tuple(), self.stamp(*classes))).encode()).hexdigest()[:16]
+
     def load_overload(self, sig, target_context):
         with contextlib.suppress(Exception):  # written by another numba than we know: compile, and overwrite it
-            data = self.files.read(key_of(sig, target_context.codegen())) if self.enabled else None
+            data = self.files.read(self.key(sig, target_context.codegen())) if self.enabled else None
             if data is not None:
                 return rebuild(data, target_context)
         self.files.announce()
@@ -282,12 +290,18 @@ class FileCache(_Cache):
         with contextlib.suppress(Exception):  # another numba than we know: works, only slower next time
             place_environments(data.library)
             if self.enabled and not data.library.has_dynamic_globals:
-                self.files.write(key_of(sig, data.codegen), reduced(data))
+                self.files.write(self.key(sig, data.codegen), reduced(data))
 
 
-def key_of(sig: Any, codegen: Any) -> str:
-    """Of a signature, on this kind of processor."""
-    return hashlib.sha256(repr((sig, codegen.magic_tuple())).encode()).hexdigest()[:16]
+def classes_in(types: Iterable[Any]) -> set[type]:
+    """The NamedTuples among numba's types, and within them."""
+    found: set[type] = set()
+    for t in types:
+        if isinstance(t, numba.types.BaseTuple):
+            found |= classes_in(t)
+        if isinstance(t, numba.types.BaseNamedTuple):
+            found.add(t.instance_class)
+    return found
 
 
 def reduced(result: Any) -> bytes:

@@ -169,7 +169,10 @@ def link_all(calls: Iterable[CompiledCall], machine: str, objects: Path, out: Pa
             if files.setdefault(file, made_from) != digest(PACKAGE / file):
                 raise RuntimeError(f"{file} was edited while loops were compiled. Run this again.")
     numbers = {file: n for n, file in enumerate(files)}
-    needs = {f"{call.label} {call.first}": [numbers[file] for file in call.sources] for call in usable}
+    needs: dict[str, list[int]] = defaultdict(list)
+    for call in usable:
+        pair = needs[f"{call.label} {call.first}"]
+        pair += [numbers[file] for file in call.sources if numbers[file] not in pair]
     libraries = {group: linked(group, those, machine, objects, out) for group, those in sorted(groups.items())}
     index = {
         "format": FORMAT,

@@ -58,7 +58,8 @@ def compiled(call: Call, folder: Path) -> CompiledCall:
         compile_for(os.environ[TRIPLE])
     numba = compiler()
     function = loop_of(call)
-    state = stamp(function, call.first)
+    kinds = sorted(numba.classes_in(call.types) | {call.first}, key=name_of)
+    state = stamp(function, *kinds)
     machine = os.environ.get("NUMBA_CPU_NAME"), os.environ.get(TRIPLE)
     key = repr((state, call.module, call.name, name_of(call.first), call.types, machine))
     symbol = "pw_" + hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -66,7 +67,7 @@ def compiled(call: Call, folder: Path) -> CompiledCall:
     if about.exists():
         return CompiledCall(**json.loads(about.read_text()))
     classes: list[str] = []
-    files = {os.path.relpath(f, PACKAGE).replace(os.sep, "/"): digest(Path(f)) for f in sorted(sources(function, call.first))}
+    files = {os.path.relpath(f, PACKAGE).replace(os.sep, "/"): digest(Path(f)) for f in sorted(sources(function, *kinds))}
     made = CompiledCall(f"{call.module}.{call.name}", name_of(call.first), symbol, "", classes, [], "", [], files)
     try:
         made.types = "".join(argument(t, classes) for t in call.types)

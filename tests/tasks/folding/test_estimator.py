@@ -150,9 +150,9 @@ def test_bad_input(X, y, error, message):
 
 def test_a_long_sequence_asks_for_memory_first(fitted, monkeypatch):
     monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e8)
-    with pytest.raises(MemoryError, match=r"sequence 0 has 2000 bases; folding it takes up to 0\.6 GB"):
+    with pytest.raises(MemoryError, match=r"sequence 0 has 2000 bases; folding it takes up to 0\.5 GB"):
         fitted.predict(["A" * 2000])
-    with pytest.raises(MemoryError, match=r"sequence 1 has 2000 bases; folding it takes up to 1\.2 GB with n_jobs=2"):
+    with pytest.raises(MemoryError, match=r"sequence 1 has 2000 bases; folding it takes up to 1\.0 GB with n_jobs=2"):
         RnaFolder(n_jobs=2).fit(["", "A" * 2000], ["", "." * 2000])
 
 

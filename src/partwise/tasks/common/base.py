@@ -106,7 +106,7 @@ class Structured(Solving):
         if name == "weights_" and "_lists" in self.__dict__:
             self.weights_ = self.__dict__.pop("_lists").dense()
             return self.weights_
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return object.__getattribute__(self, name)  # not there: in the words of who has hidden it, if anybody has
 
     def _label_rows(self) -> tuple[int, int] | None:
         """(features, labels), if the first weights are a matrix of these that oracles read by `features.rows.emit` alone."""
