@@ -8,6 +8,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import pkgutil
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
@@ -44,7 +45,12 @@ class CompiledCall:
 
 
 def loop_of(call: Call) -> Any:
-    """The function that is compiled."""
+    """The function that is compiled; all kernels of its structure are there."""
+    package = importlib.import_module(call.first.__module__.rpartition(".")[0] or call.first.__module__)
+    for module in (
+        pkgutil.iter_modules(getattr(package, "__path__", [])) if package.__name__.startswith("partwise.structures") else ()
+    ):
+        importlib.import_module(f"{package.__name__}.{module.name}")
     return getattr(importlib.import_module(call.module), call.name).interpreted
 
 
