@@ -21,7 +21,6 @@ from partwise.files.mapped_tensors import NotSafetensors, mapped_file
 from partwise.files.version import __version__
 from partwise.files.whole_file import whole_file
 
-
 #: the first version of each format whose header has a digest; of other formats all have
 SEALED = {"partwise-model": 4, "partwise-checkpoint": 2}
 SEAL, NO_DIGEST = "sha256", "0" * 64

@@ -63,7 +63,10 @@ class ActiveSets(NamedTuple):
     products: np.ndarray  #: the squares of all examples, end to end
     used: np.ndarray  #: (3,) how many records, integers of `outputs` and entries of `products` are taken
 
-    grows = ("next", "slot", "start", "weight", "cost", "outputs", "products")  #: no field: those that are longer later
+    @property
+    def grows(self) -> tuple[str, ...]:
+        """Fields that are longer later."""
+        return ("next", "slot", "start", "weight", "cost", "outputs", "products")
 
     def check(self, like: ActiveSets, task: Task) -> None:
         """Raise a ValueError, unless sets that were read from a file point at what is there, and at each record once."""

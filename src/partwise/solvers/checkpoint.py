@@ -205,7 +205,7 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
         if isinstance(like, list):  # of numbers, or pools that are empty yet
             return array(name, np.zeros(0, np.int64), True).tolist() if name in tensors else like
         if members := members_of(like):
-            growing = getattr(type(like), "grows", ())
+            growing = getattr(like, "grows", ())
             made = type(like)(**{field: take(f"{name}.{field}", item, field in growing) for field, item in members.items()})
             if hasattr(made, "check"):
                 made.check(like, task)
