@@ -99,7 +99,7 @@ def read_graphs(source: Any, encoding: str = "utf-8", first: int | None = None) 
         place = f"{name}, line {number}"
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{place}: not JSON ({error}).") from None
         graph, labels = read_row(row, place)
         if found.graphs and isinstance(graph, Graph) != isinstance(found.graphs[0], Graph):
