@@ -6,7 +6,7 @@
 #   make campaign   hostile, damaged and senseless inputs, kills, full disks: some minutes of it (MINUTES=5); docs/reliability.md
 #   make campaign-long  the same for hours (MINUTES=720), from where the last one was
 #   make test-bounds    tests of kernels, compiled with checks of every index; test-interpreted: in the interpreter
-#   make lock       ci/requirements.lock: what continuous integration installs, with digests
+#   make lock       .ci/requirements.lock: what continuous integration installs, with digests
 #   make audit      known weaknesses of what is installed (needs the network)
 #   make bench      side-by-side timings with other tools
 #   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
@@ -80,15 +80,16 @@ campaign campaign-long: export PYTHONPATH = $(CURDIR)/tests
 campaign campaign-long: $(VENV)/.installed-dev
 	nice $(BIN)/python -m campaign --minutes $(MINUTES) $(CAMPAIGN_ARGS)
 
-# Versions with digests, and no address to get them from: pip install --require-hashes -r ci/requirements.lock
+# Versions with digests, for every system and Python, and no address to get them from:
+# pip install --require-hashes -r .ci/requirements.lock
 lock: $(BIN)/python
-	$(BIN)/python -m pip install --quiet pip-tools
-	$(BIN)/pip-compile --quiet --extra dev --generate-hashes --strip-extras --allow-unsafe --no-emit-index-url --no-emit-find-links \
-		--no-emit-trusted-host --output-file ci/requirements.lock pyproject.toml
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --no-header --no-annotate \
+		--quiet --output-file .ci/requirements.lock
 
 audit: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/pip-audit --requirement ci/requirements.lock --require-hashes
+	$(BIN)/pip-audit --requirement .ci/requirements.lock --require-hashes
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
