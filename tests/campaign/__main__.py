@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 HANG = 20.0  #: seconds after which an input counts as one that never ends
+PREPARING = 600.0  #: and a fuzzer as one that never begins
 SHARES = {  #: of the time
     "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "readers": 3.0, "code-files": 0.3, "options": 3.0, "api": 2.0,
     "interruptions": 3.0, "soak": 1.0,
@@ -73,7 +74,7 @@ def go_on(name: str, about: dict[str, Any], seconds: float, folder: Path) -> Non
     while (left := end - time.monotonic()) > 0:
         before = {"inputs": about["inputs"], "ways": Counter(about["ways"])}
         at = folder / f"{name}.at"
-        at.write_text(str(about["next"]))
+        at.write_text("")
         words = [
             sys.executable,
             "-m",
@@ -102,18 +103,18 @@ def go_on(name: str, about: dict[str, Any], seconds: float, folder: Path) -> Non
             now = at.read_text()
             if now != seen:
                 seen, since = now, time.monotonic()
-            elif time.monotonic() - since > HANG * (3 if int(seen or 0) == about["next"] and not about["inputs"] else 1):
+            elif time.monotonic() - since > (HANG if seen else PREPARING):
                 hung = True
                 worker.kill()
         for reader in readers:
             reader.join()
         take(lines, about, before)
         if worker.returncode != 0:
-            seed = int(at.read_text() or 0)
+            if not at.read_text():
+                raise SystemExit(f"{name} does not even begin: {''.join(errors.queue)[-1500:]}")
+            seed = int(at.read_text())
             (about["hangs"] if hung else about["crashes"]).append({"seed": seed, "said": "".join(errors.queue)[-1500:]})
             about["next"] = seed + 1
-            if seed == about["next"] and not before["inputs"]:
-                break  # it does not even begin
 
 
 def pass_on(stream: Any, lines: queue.Queue[str]) -> None:

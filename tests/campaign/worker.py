@@ -36,6 +36,7 @@ def main() -> None:
     parser.add_argument("--at", type=Path, required=True)
     parser.add_argument("--gigabytes", type=float, default=6.0)
     given = parser.parse_args()
+    at = given.at.resolve()  # some fuzzers go elsewhere
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (int(given.gigabytes * GB),) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -45,7 +46,7 @@ def main() -> None:
         fuzzer.prepare(Path(folder))
         end, told, seed = time.monotonic() + given.seconds, time.monotonic(), given.first
         while time.monotonic() < end:
-            given.at.write_text(str(seed))
+            at.write_text(str(seed))
             try:
                 ways[fuzzer.one(seed)] += 1
             except Exception as error:

@@ -13,6 +13,7 @@ import scipy.sparse
 
 from partwise import Classifier, Ranker, SequenceLabeler, datasets, interpret, read_columns
 from partwise.engine import memory
+from partwise.features.arc_rows import arc_rows
 from partwise.features.rows import make_rows
 from partwise.tasks.common.registry import TASKS
 
@@ -57,6 +58,23 @@ def test_more_features_than_32_bits_can_number():
     wide = scipy.sparse.csr_matrix(([1.0], ([0], [2**31])), (1, 2**31 + 1))
     with pytest.raises(ValueError, match="2,147,483,647 is the most"):
         make_rows(wide)
+
+
+def test_more_words_than_32_bits_can_number():
+    class Fake:
+        starts, n_tokens, cells = np.array([0, 2**31]), 2**31, [["a"]]
+
+    with pytest.raises(ValueError, match="There are 2,147,483,648 words; they are numbered by 32 bits"):
+        arc_rows(Fake(), ["form"])
+
+
+def test_features_of_32_bits_times_labels_are_64_bits():
+    """More than 2^31 weights: the number of a feature is an int32, its place in the weights must not be."""
+    import numba
+
+    place = numba.njit(lambda index, width: index[0] * width)
+    assert place(np.array([2**30], np.int32), 23) == 23 * 2**30
+    assert isinstance(Classifier(max_epochs=1).fit(X, Y).n_features_in_, int)  # what widths and numbers of features are
 
 
 # -- nonsense that was taken for data ---------------------------------------------------------------------------------
