@@ -148,7 +148,9 @@ class Options:
         status, said = self.call(words)
         if status not in (0, 1, 2) or "Traceback" in said or (status == 1 and "partwise: " not in said):
             raise Find(f"{words}: status {status}: {said[-300:]}")
-        lost = [name for name, data in before.items() if name != "old" and (self.folder / name).read_bytes() != data]
+        output = words[words.index("-o") + 1] if "-o" in words else ""
+        asked = {"old", output} if words.count(output) == 1 else {"old"}  # to write over what is not read is what was asked for
+        lost = [name for name, data in before.items() if name not in asked and (self.folder / name).read_bytes() != data]
         if lost or (status and (self.folder / "old").read_bytes() != b"precious"):
             raise Find(f"{words}: {lost or 'old'} was lost")
         return f"{words[0]}: status {status}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -15,9 +16,10 @@ from graph_cases import paths, several
 from partwise import Classifier, GraphLabeler, chain_problem, solve
 from partwise.datasets import Graph, make_pictures
 from partwise.engine.compilation import interpret
+from partwise.files.tensors import read_tensors, write_tensors
 from partwise.structures.factor_graph import packing
 from partwise.structures.factor_graph.packing import plan_order
-from partwise.tasks.common.model_file import ModelFileError, load
+from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, ModelFileError, load
 from partwise.tasks.graphs.data import read_data
 from partwise.tasks.graphs.model import arrange_picture
 
@@ -350,7 +352,8 @@ def test_the_model_file(fitted, tmp_path):
     (tmp_path / "damaged").write_bytes(content[:-8])
     with pytest.raises(ModelFileError):
         GraphLabeler.load(tmp_path / "damaged")
-    (tmp_path / "altered").write_bytes(content.replace(b"multilabel", b"something?"))
+    header, tensors = read_tensors(str(tmp_path / "model"), FORMAT, FORMAT_VERSION)
+    write_tensors(tmp_path / "altered", json.loads(json.dumps(header).replace("multilabel", "something?")), tensors)
     with pytest.raises(ModelFileError, match="kind"):
         GraphLabeler.load(tmp_path / "altered")
 

@@ -303,8 +303,8 @@ def test_models_that_are_none(folder, tmp_path):
 
 def test_the_model_is_opened_once_and_the_text_encoded_once(folder, monkeypatch):
     opened, encoded = [], []
-    real_open, real_transform = tensors.mapped_tensors, TemplateEncoder.transform
-    monkeypatch.setattr(tensors, "mapped_tensors", lambda path: opened.append(path) or real_open(path))
+    real_open, real_transform = tensors.mapped_file, TemplateEncoder.transform
+    monkeypatch.setattr(tensors, "mapped_file", lambda path: opened.append(path) or real_open(path))
     monkeypatch.setattr(TemplateEncoder, "transform", lambda self, data: encoded.append(data.name) or real_transform(self, data))
     for options in ((), ("--marginals",), ("--all-marginals", "--format", "jsonl"), ("--kbest", 2)):
         opened.clear(), encoded.clear()

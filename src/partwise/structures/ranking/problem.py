@@ -16,6 +16,7 @@ from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 
 POSITIONS = ("log", "reciprocal", "linear")
+POSITIONS_KEPT = 1000  # weights of positions that are kept whether a query has as many or not
 
 
 class RankingProblem(NamedTuple):
@@ -83,7 +84,7 @@ def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any
     relevance = np.zeros(n_rows(rows)) if relevance is None else np.asarray(relevance, np.float64)
     if relevance.shape != (n_rows(rows),) or not (np.isfinite(relevance) & (relevance >= 0)).all():
         raise ValueError("Relevance must be one finite number >= 0 for each document.")
-    longest = int(lengths.max(initial=1))  # k may be any number; no query has more positions than documents
+    longest = max(int(lengths.max(initial=1)), POSITIONS_KEPT)  # k may be any number; no query has more than its documents
     discounts = position_weights("log", k, longest)
     gains, ideal, gold = np.exp2(relevance) - 1.0, [], []
     for a, b in itertools.pairwise(starts.tolist()):
