@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import random
 import shutil
@@ -45,7 +46,7 @@ TEXTS = (
     "words",
     "--",
 )
-LONGEST = 40  #: epochs
+OUTPUTS = ("-o", "--output", "--history", "--curve", "--html", "--picture")
 
 
 def verb_of(name: str, task: str) -> Verb:
@@ -148,8 +149,8 @@ class Options:
         status, said = self.call(words)
         if status not in (0, 1, 2) or "Traceback" in said or (status == 1 and "partwise: " not in said):
             raise Find(f"{words}: status {status}: {said[-300:]}")
-        output = words[words.index("-o") + 1] if "-o" in words else ""
-        asked = {"old", output} if words.count(output) == 1 else {"old"}  # to write over what is not read is what was asked for
+        asked = {"old"}  # to write over what is not read is what was asked for
+        asked |= {word for option, word in itertools.pairwise(words) if option in OUTPUTS and words.count(word) == 1}
         lost = [name for name, data in before.items() if name not in asked and (self.folder / name).read_bytes() != data]
         if lost or (status and (self.folder / "old").read_bytes() != b"precious"):
             raise Find(f"{words}: {lost or 'old'} was lost")
