@@ -7,8 +7,6 @@ command have the same defaults, and train the same model.
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import time
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 from partwise.cli.common import in_words, print_json
 from partwise.cli.options import Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
+from partwise.cli.process import hear_signals
 from partwise.cli.progress import ProgressLines, draw_history, kept_history, warnings_as_notes, write_history
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
@@ -133,8 +132,7 @@ class Session:
             self.checkpoint.unlink()
         elif self.how.resume and not self.checkpoint.exists():
             self.say(f"note: there is no {self.checkpoint}: starting from the beginning")
-        with contextlib.suppress(ValueError):  # not in the main thread: a test
-            signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill is an interruption: what was learnt is kept
+        hear_signals()
         with warnings_as_notes(self.say), self.progress.running():
             training.fit(checkpoint=self.checkpoint if self.how.checkpoint_every > 0 or self.how.resume else None)
         estimator.callbacks = None

@@ -24,6 +24,8 @@ def open_bytes(source: Any) -> Iterator[tuple[Any, str]]:
         if isinstance(source, bytes | bytearray | memoryview):
             source, name = io.BytesIO(source), "<bytes>"
         elif isinstance(source, str) and source == "-":
+            if sys.stdin is None:
+                raise ValueError("There is nothing to read: standard input is closed.")
             source, name = sys.stdin.buffer, "<stdin>"
         elif isinstance(source, str | os.PathLike):
             name = os.fspath(source)

@@ -47,7 +47,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -106,6 +106,8 @@ class View(NamedTuple):
 class CCCPState(State):
     """The state of the solver inside, the targets of its problem, and the best weights so far."""
 
+    grows: ClassVar[tuple[str, ...]] = ("record",)
+
     inside: Any = None
     targets: np.ndarray | None = None
     starts: np.ndarray | None = None  #: offsets of the targets
@@ -118,6 +120,11 @@ class CCCPState(State):
     record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
     done: bool = False
     at_best: bool = False  #: whether `best` is better than where the solver inside is
+
+    def check(self, like: CCCPState, task: Task) -> None:
+        """Raise a ValueError, unless the targets that were read from a file are those of the problem's outputs."""
+        if (self.starts != like.starts).any() or self.record.shape[1:] != like.record.shape[1:]:
+            raise ValueError("the targets do not begin where they should, or the rounds are no rounds")
 
 
 @dataclass(frozen=True)

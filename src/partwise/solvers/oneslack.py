@@ -66,6 +66,11 @@ class Cache(NamedTuple):
     used: np.ndarray  #: (room, N) int64: the iteration in which it was last the best one; 0: empty
     starts: np.ndarray  #: (N + 1,) where the outputs of an example begin
 
+    def check(self, like: Cache, task: Task) -> None:
+        """Raise a ValueError, unless a cache that was read from a file has the outputs of fresh ones."""
+        if (self.starts != like.starts).any():
+            raise ValueError("the outputs in the cache do not begin where they should")
+
 
 @helper
 def remember(cache, i, y, now):

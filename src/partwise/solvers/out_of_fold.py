@@ -38,7 +38,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,6 +65,8 @@ FEW = 300  # examples that a first guess of a judge's temperature takes
 class OutOfFoldState(State):
     """States of the solver inside, what is refused, and how far the run is."""
 
+    grows: ClassVar[tuple[str, ...]] = ("record",)
+
     judges: list[Any] = field(default_factory=list)
     inside: Any = None  #: of the last problem, once judging is over
     begun: int = 0  #: epochs before this stage
@@ -75,6 +77,11 @@ class OutOfFoldState(State):
     contradicted: np.ndarray | None = None  #: (positions,) bool: what the judges of the first round predict is not what is given
     harmed: bool = False  #: whether refusing made judges worse
     record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
+
+    def check(self, like: OutOfFoldState, task: Task) -> None:
+        """Raise a ValueError, unless a state that was read from a file has rounds, and judges where it needs them."""
+        if self.record.shape[1:] != like.record.shape[1:] or (like.judges and not self.judges and not self.is_judged):
+            raise ValueError("the rounds are no rounds, or there are no judges")
 
 
 @dataclass(frozen=True)
