@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from partwise.tasks.folding.estimator import RnaFolder
     from partwise.tasks.graphs.estimator import GraphLabeler
     from partwise.tasks.ranking.estimator import Ranker
+    from partwise.tasks.segments.estimator import SegmentLabeler
     from partwise.tasks.tagging.estimator import SequenceLabeler
     from partwise.text.columns import ColumnFile, Columns, read_columns
     from partwise.text.template_encoder import TemplateEncoder
@@ -92,6 +93,7 @@ __all__ = [
     "Rescaled",
     "RescaledRamp",
     "RnaFolder",
+    "SegmentLabeler",
     "SequenceLabeler",
     "SolveResult",
     "SoftRamp",

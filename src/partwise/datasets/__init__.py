@@ -16,6 +16,8 @@ from partwise.tasks.dependency.files import Treebank, read_treebank
 from partwise.tasks.folding.files import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
 from partwise.tasks.graphs.files import Graph, GraphSet, read_graphs, write_graphs
 from partwise.tasks.ranking.files import RankingSet, load_ohsumed, read_letor
+from partwise.tasks.segments.data import SegmentedText
+from partwise.tasks.segments.files import read_dictionary, read_segments
 
 __all__ = [
     "AlignedPairs",
@@ -26,6 +28,7 @@ __all__ = [
     "Planted",
     "RankingSet",
     "RnaSet",
+    "SegmentedText",
     "Treebank",
     "chunking_attributes",
     "data_folder",
@@ -48,10 +51,12 @@ __all__ = [
     "plant_structures",
     "read_alignments",
     "read_brackets",
+    "read_dictionary",
     "read_dot_bracket",
     "read_graphs",
     "read_letor",
     "read_rna",
+    "read_segments",
     "read_treebank",
     "write_dot_bracket",
     "write_graphs",

@@ -20,6 +20,7 @@ from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.checks import check
 from partwise.solvers.dca import DCA
+from partwise.solvers.eg import EG
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
@@ -71,6 +72,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Polyak,
         SDM,
         BCFW,
+        EG,
         NSlack,
         OneSlack,
         Kelley,
