@@ -100,6 +100,7 @@ class Solver:
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
     fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
     takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
+    model_suffices: ClassVar[bool] = False  #: whether `bounds` is `value_at` the model, so that `finish` may come before it
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
     weighted: ClassVar[bool] = False  #: whether it takes a penalty of its own for each weight

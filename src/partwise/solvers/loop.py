@@ -95,10 +95,10 @@ def run(
     rounds = solver.rounds(state)  # before `finish` takes the state apart
     if best is not None:
         w = best.weights
-    elif keep_state or evaluate not in ("primal", "never"):
-        w = solver.weights(state)
-    else:
+    elif not keep_state and (evaluate in ("primal", "never") or solver.model_suffices):
         w = solver.finish(state)
+    else:
+        w = solver.weights(state)
     if not (math.isfinite(w.min(initial=0.0)) and math.isfinite(w.max(initial=0.0))):  # NaN shows in both; no memory
         raise FloatingPointError(
             f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
@@ -108,8 +108,11 @@ def run(
             if evaluate == "primal":
                 last = solver.value_at(task, state, w, dual=False)
             elif best is None:
-                last = solver.bounds(task, state)
-                w = solver.weights(state)  # bounds may have found which of its iterates is best
+                if solver.model_suffices:
+                    last = solver.value_at(task, state, w)
+                else:
+                    last = solver.bounds(task, state)
+                    w = solver.weights(state)  # bounds may have found which of its iterates is best
                 if why := solver.verdict(state, last, tol):
                     status, message = "converged", why
             else:

@@ -11,6 +11,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import compact
 from partwise.losses.in_loops import Workspace, workspace
+from partwise.objective import Value
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights
 
@@ -35,6 +36,8 @@ class OnlineSolver(Solver):
         The average takes w_t with weight t^average_power: 0 is the plain average, which remembers its bad beginnings; a positive
         power forgets them sooner (Shamir and Zhang 2013) and costs nothing more.
     """
+
+    model_suffices = True
 
     average: bool = True
     average_power: float = 0.0
@@ -77,6 +80,9 @@ class OnlineSolver(Solver):
 
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
+
+    def bounds(self, task: Task, state: Any) -> Value:
+        return self.value_at(task, state, self.weights(state))
 
     def current(self, state: Any) -> np.ndarray:
         return current(state.weights)

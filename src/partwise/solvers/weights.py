@@ -16,10 +16,12 @@ import numpy as np
 
 from partwise.engine.accumulator import expect_row, release, row, touched
 from partwise.engine.compilation import helper
+from partwise.engine.numerics import larger
 
 SCALE, SUM, STEPS, NORM, VISITS, POWER = range(6)
 UNIT = 2.0**-12  # weights in the average are (t * UNIT)^power: a constant, so that they do not depend on how much data there is
-BLOCK = 1 << 16
+BLOCK = 1 << 14  # weights in float64 that stay in the nearer caches
+STRETCH = 1 << 8  # weights that are looked at together, whether any is not zero
 AHEAD = 16  # rows between the request for a row of the sum and its use
 
 
@@ -64,21 +66,34 @@ def add(weights, c, a):
 
 
 @helper
+def write_out(v, u, total, a):
+    """A v + u into u, a v into v; pages that hold zeros alone are not written to, so that they take no memory."""
+    for j in range(len(v)):
+        if v[j] != 0.0:
+            if u.size:
+                u[j] += total * v[j]
+            v[j] *= a
+
+
+@helper
 def shrink(weights, factor):
     """w *= factor, 0 < factor <= 1.
 
     The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are
-    written out, which costs O(d) and happens a few times in a run.
+    written out, which costs O(d) and happens a few times in a run; some dozen times in the first steps of Pegasos, when nearly
+    all weights are zero still: whole stretches of zeros are passed over.
     """
     v, u, numbers = weights.v, weights.u, weights.numbers
     numbers[SCALE] *= factor
     a = numbers[SCALE]
     if a < (1e-8 if v.itemsize == 8 else 3e-4):
-        for j in range(v.size):
-            if v[j] != 0.0:
-                if u.size:
-                    u[j] += numbers[SUM] * v[j]
-                v[j] *= a
+        for first in range(0, v.size, STRETCH):
+            some = v[first : first + STRETCH]
+            highest = abs(some[0])
+            for j in range(len(some)):
+                highest = larger(highest, abs(some[j]))
+            if highest > 0.0:
+                write_out(some, u[first : first + STRETCH], numbers[SUM], a)
         numbers[SCALE] = 1.0
         numbers[SUM] = 0.0
         numbers[NORM] *= a * a
@@ -102,17 +117,6 @@ def count_step(weights):
 def current(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
     """The weights after the last step; they may overwrite ``weights.v``."""
     return np.multiply(weights.v, weights.v.dtype.type(weights.numbers[SCALE]), out=out)
-
-
-def squared_length(w: np.ndarray) -> float:
-    """||w||^2, summed in float64 without a copy of w."""
-    if w.dtype == np.float64:
-        return float(w @ w)
-    total = 0.0
-    for first in range(0, len(w), BLOCK):
-        some = w[first : first + BLOCK].astype(np.float64)
-        total += float(some @ some)
-    return total
 
 
 def averaged(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
