@@ -61,6 +61,14 @@ class SparseWeights(NamedTuple):
         """Memory that they take."""
         return sum(array.nbytes for array in self[:4])
 
+    def min(self, initial: float = 0.0) -> float:
+        """As of an array; zeros are taken for granted."""
+        return min(initial, float(self.values.min(initial=0.0)), float(self.rest.min(initial=0.0)))
+
+    def max(self, initial: float = 0.0) -> float:
+        """As of an array; zeros are taken for granted."""
+        return max(initial, float(self.values.max(initial=0.0)), float(self.rest.max(initial=0.0)))
+
     def dense(self) -> np.ndarray:
         """All of them."""
         n = len(self.starts) - 1
@@ -93,6 +101,11 @@ def sparse_weights(w: np.ndarray, n_features: int, width: int) -> SparseWeights 
         labels[at : at + len(of)], values[at : at + len(of)] = label, some[of, label]
         at += len(of)
     return SparseWeights(starts_of(counts), labels, values, w[cut:].copy(), width)
+
+
+def written_out(w: np.ndarray | SparseWeights) -> np.ndarray:
+    """All of them, in an array."""
+    return w if isinstance(w, np.ndarray) else w.dense()
 
 
 def n_not_zero(w: np.ndarray | SparseWeights) -> int:

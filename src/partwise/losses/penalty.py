@@ -81,8 +81,10 @@ def inner(u: np.ndarray, v: np.ndarray, weight: np.ndarray | None = None) -> flo
     return float(np.dot(u, v)) if weight is None else float(np.dot(u * weight, v))
 
 
-def squared_length(w: np.ndarray) -> float:
-    """||w||^2, summed in float64 without a copy of w."""
+def squared_length(w: Any) -> float:
+    """||w||^2 of an array or of lists of what is not zero, summed in float64 without a copy of w."""
+    if not isinstance(w, np.ndarray):
+        return squared_length(w.values) + squared_length(w.rest)
     if w.dtype == np.float64:
         return float(w @ w)
     total = 0.0

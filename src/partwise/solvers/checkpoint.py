@@ -7,6 +7,7 @@ file is written like a model file (safetensors, checksums, atomically), and refu
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 import zlib
@@ -20,6 +21,7 @@ from partwise.solvers.base import Solver, State, Task
 from partwise.solvers.checks import size_of
 from partwise.solvers.loop import unfinished
 from partwise.solvers.result import Best, Record, SolveResult
+from partwise.solvers.weights import Weights, in_use, no_weights
 
 FORMAT, VERSION = "partwise-checkpoint", 1
 
@@ -50,13 +52,19 @@ class Checkpoint:
         self.path, self.every = os.fspath(path), every
         self.last = time.monotonic()
         self.cost = 0.0
-        self.fingerprint: dict[str, Any] = {}
+        self.run: tuple[Solver, Task] | None = None
+
+    @functools.cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """Of the run; it goes through all data, so that a run that is over before the first version does without."""
+        assert self.run is not None
+        return fingerprint(*self.run)
 
     def load(self, solver: Solver, task: Task) -> SolveResult | None:
         """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
         from partwise.files.tensors import read_tensors
 
-        self.fingerprint = fingerprint(solver, task)
+        self.run = solver, task
         if not os.path.exists(self.path):
             return None
         header, tensors = read_tensors(self.path, FORMAT, VERSION)
@@ -98,6 +106,7 @@ def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
         "solver": f"{solver.name} {settings}",
         "loss": f"{task.loss}",
         **({"l1_ratio": task.l1_ratio} if task.l1_ratio else {}),
+        **({"lists": list(task.lists)} if task.lists else {}),
         **({} if task.penalty_weight is None else {"penalty_weight": zlib.crc32(task.penalty_weight.tobytes())}),
         "C": zlib.crc32(task.C.tobytes()),
         "seed": [task.seed, task.shuffle],
@@ -127,6 +136,8 @@ def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]
     tensors: dict[str, np.ndarray] = {}
 
     def put(name: str, value: Any) -> None:
+        if isinstance(value, Weights):
+            value = in_use(value)
         if isinstance(value, np.ndarray):
             tensors[name] = value
         elif isinstance(value, bool | int | float | np.generic):
@@ -167,7 +178,11 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
             there = any(key.startswith(f"{name}.") for key in (*tensors, *numbers))
             return [take(f"{name}.{k}", item) for k, item in enumerate(like)] if there else []
         if name in tensors:
-            return tensors[name].tolist() if isinstance(like, list) else np.array(tensors[name])
+            kept = tensors[name]
+            if isinstance(like, np.ndarray) and len(like) > len(kept) > 0:  # the beginning of a pool that grows
+                like[: len(kept)] = kept
+                return like
+            return kept.tolist() if isinstance(like, list) else np.array(kept)
         if name in numbers:
             return numbers[name]
         if members := members_of(like):
@@ -181,8 +196,9 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
             setattr(state, field.name, take(f"state.{field.name}", value))
     history = [Record(*(_number(text) for text in record)) for record in header["history"]]
     best = None
-    if "best.weights" in tensors:
-        best = Best(np.array(tensors["best.weights"]), float(numbers["best.cost"]), int(numbers["best.epoch"]))
+    if "best.cost" in numbers:
+        none = no_weights(0, task.dtype, None if task.lists is None else (0, 0))
+        best = Best(take("best.weights", none), float(numbers["best.cost"]), int(numbers["best.epoch"]))
     return unfinished(solver, task, state, history, best, "read from a checkpoint")
 
 

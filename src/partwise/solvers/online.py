@@ -54,7 +54,8 @@ class OnlineSolver(Solver):
         raise NotImplementedError
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
-        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
+        size = kernels.n_weights(task.problem)
+        weights = make_weights(size, task.dtype, self.average, start, self.average_power, task.lists)
         return OnlineState(weights=weights, work=self.workspace(task))
 
     def workspace(self, task: Task) -> Any:
