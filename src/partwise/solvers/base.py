@@ -37,6 +37,7 @@ class Task:
     n_jobs: int | None = None
     tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
     l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
+    lists: tuple[int, int] | None = None  #: (features, labels) of weights to be kept as lists of what is not zero; None: arrays
     penalty_weight: np.ndarray | None = None  #: (d,) lambda_j in the penalty 1/2 sum_j lambda_j w_j^2; None: all are 1
 
     @property
@@ -100,6 +101,7 @@ class Solver:
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
     fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
     takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
+    model_suffices: ClassVar[bool] = False  #: whether `bounds` is `value_at` the model, so that `finish` may come before it
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
     weighted: ClassVar[bool] = False  #: whether it takes a penalty of its own for each weight
@@ -121,6 +123,10 @@ class Solver:
     def needs_of(self, loss: Loss) -> tuple[Any, ...]:
         """Kernels this solver needs for `loss`: those by which the loss is evaluated, unless it has a way of its own."""
         return loss.needs
+
+    def suits_lists(self, loss: Loss, evaluate: str) -> bool:
+        """Whether it can keep weights as lists of what is not zero (``Task.lists``), and gives what is asked for in the end."""
+        return False
 
     def check_size(self, problem: Any) -> None:
         """Raise a ValueError if `problem` is larger than what this solver is made for."""

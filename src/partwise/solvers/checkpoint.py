@@ -9,6 +9,7 @@ fields do (`grows`), and check what they point at (`check`).
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 import time
 import warnings
@@ -25,6 +26,7 @@ from partwise.solvers.base import Solver, State, Task
 from partwise.solvers.checks import size_of
 from partwise.solvers.loop import unfinished
 from partwise.solvers.result import Best, Record, SolveResult
+from partwise.solvers.weights import Weights, in_use, no_weights
 
 FORMAT = "partwise-checkpoint"
 VERSION = SEALED[FORMAT]
@@ -57,11 +59,17 @@ class Checkpoint:
         self.last = time.monotonic()
         self.cost = 0.0
         self.failed = False  #: whether it could not be written once, and this was said
-        self.fingerprint: dict[str, Any] = {}
+        self.run: tuple[Solver, Task] | None = None
+
+    @functools.cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """Of the run; it goes through all data, so that a run that is over before the first version does without."""
+        assert self.run is not None
+        return fingerprint(*self.run)
 
     def load(self, solver: Solver, task: Task) -> SolveResult | None:
         """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
-        self.fingerprint = fingerprint(solver, task)
+        self.run = solver, task
         if not os.path.exists(self.path):
             return None
         header, tensors = read_tensors(self.path, FORMAT, VERSION)
@@ -111,6 +119,7 @@ def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
         "solver": f"{solver.name} {settings}",
         "loss": f"{task.loss}",
         **({"l1_ratio": task.l1_ratio} if task.l1_ratio else {}),
+        **({"lists": list(task.lists)} if task.lists else {}),
         **({} if task.penalty_weight is None else {"penalty_weight": zlib.crc32(task.penalty_weight.tobytes())}),
         "C": zlib.crc32(task.C.tobytes()),
         "seed": [task.seed, task.shuffle],
@@ -140,6 +149,8 @@ def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]
     tensors: dict[str, np.ndarray] = {}
 
     def put(name: str, value: Any) -> None:
+        if isinstance(value, Weights):
+            value = in_use(value)
         if isinstance(value, np.ndarray):
             tensors[name] = value
         elif isinstance(value, bool | int | float | np.generic):
@@ -178,6 +189,9 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     def array(name: str, like: np.ndarray, grows: bool) -> np.ndarray:
         left.discard(name)
         found = np.array(tensors[name])
+        if grows and found.dtype == like.dtype and found.ndim == like.ndim == 1 and len(found) < len(like):
+            like[: len(found)] = found  # the beginning of a pool: the room behind it stays
+            return like
         if found.dtype != like.dtype or found.ndim != like.ndim or (found.shape != like.shape and not grows):
             raise ValueError(f"{name!r} is {found.dtype} of shape {found.shape}, not {like.dtype} of shape {like.shape}")
         return found
@@ -216,7 +230,7 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     history = [recorded(row) for row in header["history"]]
     best = None
     if any(name.startswith("best.") for name in left):
-        weights = array("best.weights", np.zeros(n_weights, task.dtype), False)
+        weights = take("best.weights", no_weights(n_weights, task.dtype, task.lists))
         best = Best(weights, number("best.cost", 0.0), number("best.epoch", 0))
     if left:
         raise ValueError(f"there is {min(left)!r}, which the solver {solver.name!r} does not have")

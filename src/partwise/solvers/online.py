@@ -11,6 +11,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import compact
 from partwise.losses.in_loops import Workspace, workspace
+from partwise.objective import Value
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights
 
@@ -36,6 +37,8 @@ class OnlineSolver(Solver):
         power forgets them sooner (Shamir and Zhang 2013) and costs nothing more.
     """
 
+    model_suffices = True
+
     average: bool = True
     average_power: float = 0.0
 
@@ -51,7 +54,8 @@ class OnlineSolver(Solver):
         raise NotImplementedError
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
-        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
+        size = kernels.n_weights(task.problem)
+        weights = make_weights(size, task.dtype, self.average, start, self.average_power, task.lists)
         return OnlineState(weights=weights, work=self.workspace(task))
 
     def workspace(self, task: Task) -> Any:
@@ -77,6 +81,9 @@ class OnlineSolver(Solver):
 
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
+
+    def bounds(self, task: Task, state: Any) -> Value:
+        return self.value_at(task, state, self.weights(state))
 
     def current(self, state: Any) -> np.ndarray:
         return current(state.weights)

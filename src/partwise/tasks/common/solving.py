@@ -20,10 +20,14 @@ if TYPE_CHECKING:  # solvers are imported by those who train: a model that only 
     from partwise.solvers.defaults import Choice, Defaults
 
 
+MANY = 64  # labels, from which on lists are the quicker way to score, too
+
+
 class Solving(Parameters):
     """Minimises over all examples, or goes on with new ones."""
 
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
+    listed_from: ClassVar[int] = 1 << 28  #: bytes of weights, from which on training keeps lists of those that are not zero
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
 
     @classmethod
@@ -48,6 +52,8 @@ class Solving(Parameters):
         self.C_ = chosen.C
         self._say(f"solver {SPELLING.spell(solver)!r}, loss {loss.name!r}, {task.n} examples")
         start = self._start(task, solver) if start is None else start
+        if start is None:
+            task = dataclasses.replace(task, lists=cast(Any, self._listed(task, solver)))
         self._run(solver, task, loss, validation, start, checkpoint, chosen.epochs)
 
     def _choose(
@@ -104,6 +110,12 @@ class Solving(Parameters):
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
         if saver and result.status != "interrupted":
             saver.remove()
+
+    def _listed(self, task: Task, solver: Solver) -> tuple[int, int] | None:
+        """(features, labels), if the weights are so many that lists of what is not zero are better; None: arrays."""
+        features, labels = kernels.n_emitted(task.problem), kernels.width(task.problem)
+        large = features * labels * np.dtype(task.dtype).itemsize >= self.listed_from and labels >= MANY
+        return (features, labels) if large and solver.suits_lists(task.loss, self._evaluate(solver)) else None
 
     def _evaluate(self, solver: Solver) -> str:
         """When to compute the objective and its bound."""
@@ -166,7 +178,7 @@ class Solving(Parameters):
         self._keep(result, loss)
 
     def _keep(self, result: SolveResult, loss: Loss) -> None:
-        self.weights_ = result.w
+        cast(Any, self)._keep_weights(result.w)
         self.result_ = dataclasses.replace(result, state=None, best=cast(Any, None))  # scratch memory is no part of the model
         self.solver_ = result.solver.name
         self.temperature_ = 1.0 / loss.beta if loss.is_smooth else None

@@ -330,7 +330,7 @@ def scores_of(tagger: Any, data: Any) -> dict[str, Any]:
 
     held_out, truth = tagger.held_out_, data.labels
     del tagger.held_out_
-    codes = held_out.answers(tagger.weights_, tagger.n_jobs)
+    codes = held_out.answers(tagger._kept_weights, tagger.n_jobs)
     if truth.is_partial:
         return {"accuracy": acceptable_share(truth, codes, tagger.classes_)}
     report = report_coded(truth.codes, codes, data.columns.starts, truth.distinct, tagger.classes_.tolist())
