@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from partwise.tasks.alignment.estimator import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.common.model_file import ModelFileError, load
+    from partwise.tasks.common.packed_corpus import PackedCorpus
+    from partwise.tasks.common.packing import pack
     from partwise.tasks.constituency.estimator import ConstituencyParser
     from partwise.tasks.dependency.estimator import DependencyParser
     from partwise.tasks.folding.estimator import RnaFolder
@@ -66,6 +68,8 @@ _HOME = {
     "chain_problem": "structures",
     "multiclass_problem": "structures",
     "ModelFileError": "tasks.common.model_file",
+    "PackedCorpus": "tasks.common.packed_corpus",
+    "pack": "tasks.common.packing",
     "load": "tasks.common.model_file",
     "cache_stats": "engine.compilation",
     "interpret": "engine.compilation",
@@ -87,6 +91,7 @@ __all__ = [
     "GraphLabeler",
     "ModelFileError",
     "MulticlassProblem",
+    "PackedCorpus",
     "Ramp",
     "Ranker",
     "Record",
@@ -110,6 +115,7 @@ __all__ = [
     "interpret",
     "load",
     "multiclass_problem",
+    "pack",
     "read_columns",
     "solve",
 ]

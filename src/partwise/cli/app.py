@@ -14,6 +14,7 @@ from partwise.cli.typer_commands import as_command
 VERBS = {
     "demo": "Words of handwritten digits, read three ways; or some sentences to practise on.",
     "train": "Train a model.",
+    "pack": "Pack training files of any size on disk, to train on.",
     "predict": "What a model says about a file.",
     "evaluate": "Score a model by a file that has the truth.",
     "inspect": "What a model has learnt, and why it answers as it does.",

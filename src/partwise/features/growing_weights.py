@@ -38,7 +38,7 @@ class GrowingWeights(NamedTuple):
     itemsize: int  #: bytes of a weight
 
     @property
-    def grows(self) -> tuple[str, ...]:
+    def pools(self) -> tuple[str, ...]:
         """Fields of which a checkpoint has the beginning."""
         return ("labels", "pool")
 
@@ -78,7 +78,7 @@ class GrowingSums(NamedTuple):
     size: int  #: 0: no average is wanted
 
     @property
-    def grows(self) -> tuple[str, ...]:
+    def pools(self) -> tuple[str, ...]:
         """Fields of which a checkpoint has the beginning."""
         return ("pool",)
 

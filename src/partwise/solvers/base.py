@@ -39,6 +39,7 @@ class Task:
     l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
     lists: tuple[int, int] | None = None  #: (features, labels) of weights to be kept as lists of what is not zero; None: arrays
     penalty_weight: np.ndarray | None = None  #: (d,) lambda_j in the penalty 1/2 sum_j lambda_j w_j^2; None: all are 1
+    shards: np.ndarray | None = None  #: (S + 1,) first example of each shard, and the end: examples that lie together on disk
 
     @property
     def n(self) -> int:
@@ -46,10 +47,17 @@ class Task:
         return len(self.C)
 
     def order(self, epoch: int) -> np.ndarray:
-        """The order in which `epoch` (from 0) visits the examples: a function of seed and epoch, so resuming is exact."""
+        """The order in which `epoch` (from 0) visits the examples: a function of seed and epoch, so resuming is exact.
+
+        Where there are shards, one is visited after the other, in an order drawn anew in each epoch, and so within each.
+        """
         if not self.shuffle:
             return np.arange(self.n)
-        return np.random.default_rng((self.seed, epoch)).permutation(self.n)
+        rng = np.random.default_rng((self.seed, epoch))
+        if self.shards is None or len(self.shards) == 2:
+            return rng.permutation(self.n)
+        begin, end = self.shards[:-1], self.shards[1:]
+        return np.concatenate([begin[s] + rng.permutation(end[s] - begin[s]) for s in rng.permutation(len(begin))])
 
     def slices(self, epoch: int) -> Iterator[np.ndarray]:
         """`order(epoch)` in pieces: between two of them Ctrl-C is heard."""

@@ -189,12 +189,14 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     def array(name: str, like: np.ndarray, grows: bool) -> np.ndarray:
         left.discard(name)
         found = np.array(tensors[name])
-        if grows and found.dtype == like.dtype and found.ndim == like.ndim == 1 and len(found) < len(like):
-            like[: len(found)] = found  # the beginning of a pool: the room behind it stays
-            return like
         if found.dtype != like.dtype or found.ndim != like.ndim or (found.shape != like.shape and not grows):
             raise ValueError(f"{name!r} is {found.dtype} of shape {found.shape}, not {like.dtype} of shape {like.shape}")
         return found
+
+    def pool(name: str, like: np.ndarray) -> np.ndarray:  # its beginning is there; the room behind it stays
+        found = array(name, like[: len(tensors[name])], False)
+        like[: len(found)] = found
+        return like
 
     def number(name: str, like: Any) -> Any:
         left.discard(name)
@@ -219,8 +221,13 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
         if isinstance(like, list):  # of numbers, or pools that are empty yet
             return array(name, np.zeros(0, np.int64), True).tolist() if name in tensors else like
         if members := members_of(like):
-            growing = getattr(like, "grows", ())
-            made = type(like)(**{field: take(f"{name}.{field}", item, field in growing) for field, item in members.items()})
+            growing, pools = getattr(like, "grows", ()), getattr(like, "pools", ())
+            made = type(like)(
+                **{
+                    field: pool(f"{name}.{field}", item) if field in pools else take(f"{name}.{field}", item, field in growing)
+                    for field, item in members.items()
+                }
+            )
             if hasattr(made, "check"):
                 made.check(like, task)
             return made

@@ -28,6 +28,7 @@ class Solving(Parameters):
 
     checkpoint_seconds: ClassVar[float] = 10.0  #: at least so long between two checkpoints
     listed_from: ClassVar[int] = 1 << 28  #: bytes of weights, from which on training keeps lists of those that are not zero
+    packer: ClassVar[list[Any] | None] = None  #: where problems go instead of to a solver, while a corpus is packed
     evaluate: ClassVar[str] = "end"  #: see `partwise.solve`; "auto": the dual bound only where the solver has it for little
 
     @classmethod
@@ -38,13 +39,26 @@ class Solving(Parameters):
         return Defaults()
 
     def _solve(
-        self, problem: Any, loss: Loss, sample_weight: Any, validation: Any, start: Any, seed: int, checkpoint: Any = None
+        self,
+        problem: Any,
+        loss: Loss,
+        sample_weight: Any,
+        validation: Any,
+        start: Any,
+        seed: int,
+        checkpoint: Any = None,
+        shards: np.ndarray | None = None,
     ) -> None:
-        """Minimise over `problem` and keep what came out."""
+        """Minimise over `problem` and keep what came out; `shards`: see `Task`."""
+        if self.packer is not None:
+            self.packer.append(("", problem, sample_weight))
+            self._keep_nothing(kernels.n_weights(problem), loss)
+            return
         from partwise.solvers import SPELLING, make_task, with_average
 
         chosen, solver = self._choose(loss, problem, weight=sample_weight)
         task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
+        task = dataclasses.replace(task, shards=cast(Any, shards))
         if start is not None:
             self._check_size(problem, start)
         self._check_average(solver)
@@ -55,6 +69,28 @@ class Solving(Parameters):
         if start is None:
             task = dataclasses.replace(task, lists=cast(Any, self._listed(task, solver)))
         self._run(solver, task, loss, validation, start, checkpoint, chosen.epochs)
+
+    def _solve_beside(self, name: str, problem: Any, loss: Loss, sample_weight: Any, seed: int) -> np.ndarray:
+        """Weights of a second problem of the task, by DCA. They are to be kept as the attribute ``<name>_weights_``."""
+        from partwise.solvers import solve
+
+        if self.packer is not None:
+            self.packer.append((name, problem, sample_weight))
+            return np.zeros(kernels.n_weights(problem), self._dtype)
+        loss = self._loss_beside(loss)
+        chosen, solver = self._choose(loss, problem, "dca")
+        how: dict[str, Any] = {"max_epochs": chosen.epochs, "seed": seed, "dtype": self._dtype}
+        return solve(problem, loss, solver, chosen.C, sample_weight=sample_weight, tol=0.0, evaluate="never", **how).w
+
+    def _loss_beside(self, loss: Loss) -> Loss:
+        """The loss of a second problem, where that of the first is `loss`."""
+        return loss
+
+    def _keep_nothing(self, n_weights: int, loss: Loss) -> None:
+        """What a model has that has learnt all but its weights."""
+        self.weights_ = np.zeros(n_weights, self._dtype)
+        self.solver_, self.C_ = "none", 1.0 if self.C is None else self.C
+        self.temperature_ = 1.0 / loss.beta if loss.is_smooth else None
 
     def _choose(
         self, loss: Loss, problem: Any, solver: Any = None, streamed: bool = False, weight: Any = None

@@ -14,7 +14,7 @@ import numpy as np
 
 from partwise.losses.records import Loss, get_loss
 from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_count, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import count_in
@@ -152,6 +152,8 @@ class Ranker(RankingSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, groups, sample_weight, qid), validation, checkpoint)
         loss = self._check_parameters()
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.relevance is None:
@@ -205,6 +207,10 @@ class Ranker(RankingSuspects, Structured):
         if self.pair_weight == "query":
             weights = weights / np.maximum(np.bincount(query, minlength=len(lengths)), 1)
         return pair_problem(some.X, first, second, self._dtype), weights[query]
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        X, y, of_query = (*(validation if isinstance(validation, tuple) else (validation,)), None, None)[:3]
+        return self._judge(read_documents(X, y, of_query, dtype=self._dtype))
 
     def _judge(self, held: Documents | None) -> Any:
         if held is None:
