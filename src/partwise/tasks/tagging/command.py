@@ -117,7 +117,9 @@ class Evaluate(ColumnFormat, common.Evaluate):
     baseline_column: int | None = option(COMPARING, "A column with another system's labels, likewise.")
     test: str = option(COMPARING, "randomisation (approximate) or bootstrap (paired).", default="randomisation")
     conlleval: bool = option(None, "Print what conlleval prints, to the letter.", "--conlleval", default=False)
-    confusion: bool = option(None, "Which labels are taken for which.", "--confusion", default=False)
+    confusion: bool = option(None, "Which labels, and entities, are taken for which.", "--confusion", default=False)
+    partial: bool = option(None, "Entities found in part: strict, exact, partial, type.", "--partial", default=False)
+    picture: Path | None = option(None, "Draw which entities are taken for which, as SVG, PNG or PDF.")
     scheme: str | None = option(LABELS, "Chunk labels of the file are in this scheme. (default: that of the training data)")
 
 
