@@ -34,7 +34,9 @@ def small_pictures() -> None:
 
 def speed_rows() -> list[tuple[str, float, float]]:
     """Contender, CPU seconds and F1, from the table."""
-    table = (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| | CPU s | peak MB | test F1 |")[2].partition("\n\n")[0]
+    table = (
+        (DOCS / "benchmarks.md").read_text(encoding="utf-8").partition("| | CPU s | peak MB | test F1 |")[2].partition("\n\n")[0]
+    )
     rows = []
     for line in table.splitlines()[2:]:
         name, seconds, _, f1, *_ = [cell.strip() for cell in line.strip("|").split("|")]

@@ -33,7 +33,9 @@ figure, axis = plt.subplots(figsize=(6, 3.2), layout="constrained")
 picture = axis.imshow(table, cmap="viridis")
 for r in range(len(losses)):
     for c in range(len(strengths)):
-        axis.text(c, r, f"{100 * table[r, c]:.1f}", ha="center", va="center", color="white" if table[r, c] < table.max() - 0.01 else "k")
+        axis.text(
+            c, r, f"{100 * table[r, c]:.1f}", ha="center", va="center", color="white" if table[r, c] < table.max() - 0.01 else "k"
+        )
 axis.set_xticks(range(len(strengths)), strengths)
 axis.set_yticks(range(len(losses)), losses)
 axis.set(xlabel="C", title="accuracy in three folds, %")

@@ -27,5 +27,11 @@ for axis, (n, model) in zip(axes, models.items(), strict=True):
     axis.contourf(side, side, ring, levels=20, cmap="RdBu", alpha=0.75, vmin=0, vmax=1)
     for label, colour in (("disc", "#8c1c13"), ("ring", "#0b3c5d")):
         axis.plot(*X[y == label].T, ".", color=colour, ms=3)
-    axis.set(title=f"{n} state{'s' if n > 1 else ''} per class: {100 * model.score(X, y):.0f} %", xlim=(-4, 4), ylim=(-4, 4), xticks=[], yticks=[])
+    axis.set(
+        title=f"{n} state{'s' if n > 1 else ''} per class: {100 * model.score(X, y):.0f} %",
+        xlim=(-4, 4),
+        ylim=(-4, 4),
+        xticks=[],
+        yticks=[],
+    )
 plt.show()

@@ -66,7 +66,11 @@ for m, (head, relation) in enumerate(zip(tree.heads, tree.relations, strict=True
     colour = "#3b76af" if right else "#c0392b"
     if head:
         wide = abs(head - m)
-        axis.add_patch(Arc(((head + m) / 2, 0), wide, 1.1 * wide, theta1=0, theta2=180, color=colour, lw=0.5 + 2.5 * probability[m - 1, head]))
+        axis.add_patch(
+            Arc(
+                ((head + m) / 2, 0), wide, 1.1 * wide, theta1=0, theta2=180, color=colour, lw=0.5 + 2.5 * probability[m - 1, head]
+            )
+        )
         axis.text((head + m) / 2, 0.55 * wide + 0.06, relation, ha="center", size=8, color="0.3")
     else:
         axis.annotate("", (m, 0.05), (m, 3.4), arrowprops={"arrowstyle": "->", "color": colour, "lw": 3})

@@ -22,7 +22,9 @@ alone = Classifier("crf").fit(X.reshape(-1, 3), y.reshape(-1))
 labeler = GraphLabeler(max_epochs=8).fit(X, y)
 single = alone.predict(X_test.reshape(-1, 3)).reshape(y_test.shape)
 together = np.stack(labeler.predict(X_test))
-print(f"each pixel alone: {100 * np.mean(single == y_test):.1f} % right; with neighbours: {100 * np.mean(together == y_test):.1f} %")
+print(
+    f"each pixel alone: {100 * np.mean(single == y_test):.1f} % right; with neighbours: {100 * np.mean(together == y_test):.1f} %"
+)
 certificate = labeler.certify(X_test)
 print(f"answers proven to be the best of all labellings: {certificate.proven.sum()} of {len(X_test)}")
 

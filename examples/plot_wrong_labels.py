@@ -27,7 +27,9 @@ print(f"average precision {average_precision(wrong, probability):.3f}")
 
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
 bins = np.linspace(0, 1, 21)
-axis.hist([probability[~wrong], probability[wrong]], bins, stacked=True, color=["#9db8d2", "#c0392b"], label=["right", "planted errors"])
+axis.hist(
+    [probability[~wrong], probability[wrong]], bins, stacked=True, color=["#9db8d2", "#c0392b"], label=["right", "planted errors"]
+)
 axis.set(yscale="log", xlabel="probability that the label is wrong", ylabel="tokens", title="planted errors stand out")
 axis.legend(frameon=False)
 

@@ -15,8 +15,8 @@ The options of the commands are on :doc:`a page of their own <../command-line>`.
 
 #: what is neither a class nor a function, and so has no words of its own
 TABLES = {
-    ("partwise", "LOSSES"): "The losses by name: a dict of records, ``LOSSES[\"hinge\"]``.",
-    ("partwise", "SOLVERS"): "The solvers by name: a dict of classes, ``SOLVERS[\"dca\"]``.",
+    ("partwise", "LOSSES"): 'The losses by name: a dict of records, ``LOSSES["hinge"]``.',
+    ("partwise", "SOLVERS"): 'The solvers by name: a dict of classes, ``SOLVERS["dca"]``.',
 }
 
 #: heading, what is said below it, module, names; a star stands for all names that no other list has

@@ -21,6 +21,8 @@ VERBS = {
     "suspects": "Labels that are probably wrong, worst first.",
     "repair": "Correct a file, as decided in the page of its suspects.",
     "shrink": "Write a model to a smaller file.",
+    "export": "Write a tagger as one file that needs nothing but numpy.",
+    "convert": "Files of annotation tools to column files, and back.",
     "compare": "Solvers side by side on one problem.",
     "doctor": "What this installation is made of, and what will have to be compiled.",
     "reproduce": "The papers' tables and figures, each by one command.",
