@@ -1,7 +1,7 @@
 """The pictures of the README: ``python docs/make_pictures.py``, after ``make docs`` has run the gallery.
 
-Small pictures of the tasks are those of the gallery. The chart of speed is drawn from the first table of docs/benchmarks.md, which
-``python -m benchmarks chunking --repeat 3`` gives.
+Small pictures of the tasks are those of the gallery. The chart of speed is drawn from the first table of docs/benchmarks.md,
+which ``python -m benchmarks chunking --repeat 3`` gives.
 """
 
 from __future__ import annotations

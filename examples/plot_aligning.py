@@ -2,8 +2,8 @@
 Aligning proteins: the best alignment and all the others
 ========================================================
 
-Substitution scores and gap penalties are learned from pairs of sequences whose alignment is known. The heat map shows the probability
-that two letters belong together, summed over all alignments.
+Substitution scores and gap penalties are learned from pairs of sequences whose alignment is known. The heat map shows the
+probability that two letters belong together, summed over all alignments.
 """
 
 # %%

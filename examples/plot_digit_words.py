@@ -2,8 +2,8 @@
 Words of digits: what structure buys
 ====================================
 
-Noisy handwritten digits, strung together by a hidden grammar. A reader of single letters throws the grammar away; a reader of words
-learns it along with the shapes.
+Noisy handwritten digits, strung together by a hidden grammar. A reader of single letters throws the grammar away; a reader of
+words learns it along with the shapes.
 """
 
 # %%

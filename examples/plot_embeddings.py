@@ -2,13 +2,13 @@
 Embeddings as features, beside attributes
 =========================================
 
-A frozen network gives an array of numbers per token. They go into a `SequenceLabeler` beside attributes that you can read: numbers are
-features with values, words are features that are there or not.
+A frozen network gives an array of numbers per token. They go into a `SequenceLabeler` beside attributes that you can read:
+numbers are features with values, words are features that are there or not.
 """
 
 # %%
-# A stand-in for a network, so that nothing is downloaded: words that occur in the same company, from raw text, by a singular value
-# decomposition. Any array (tokens, dimensions) does as well.
+# A stand-in for a network, so that nothing is downloaded: words that occur in the same company, from raw text, by a singular
+# value decomposition. Any array (tokens, dimensions) does as well.
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -2,8 +2,8 @@
 Hidden states: a label that behaves in several ways
 ===================================================
 
-Class "ring" is everything around class "disc": no line separates them. Give each class a few hidden states, and each state its own
-weights; which state an example is in, is inferred.
+Class "ring" is everything around class "disc": no line separates them. Give each class a few hidden states, and each state its
+own weights; which state an example is in, is inferred.
 """
 
 # %%

@@ -2,7 +2,8 @@
 Several labels at once, and a timetable
 =======================================
 
-A text has several topics, and topics come together. `GraphLabeler` learns which; the same graphs, written by hand, plan a timetable.
+A text has several topics, and topics come together. `GraphLabeler` learns which; the same graphs, written by hand, plan a
+timetable.
 """
 
 # %%

@@ -6,7 +6,8 @@ Often some labels are not known, or known to be one of two. A token without a la
 """
 
 # %%
-# We hide a growing share of the labels, and train on what is left. The other way would be to throw away every sentence with a gap.
+# We hide a growing share of the labels, and train on what is left. The other way would be to throw away every sentence with a
+# gap.
 import matplotlib.pyplot as plt
 import numpy as np
 

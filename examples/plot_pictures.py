@@ -2,7 +2,8 @@
 Pictures segmented
 ==================
 
-Noisy pictures, pixel by pixel and with neighbours. Neighbouring pixels tend to have the same label, and the model learns how much.
+Noisy pictures, pixel by pixel and with neighbours. Neighbouring pixels tend to have the same label, and the model learns how
+much.
 """
 
 # %%

@@ -7,7 +7,8 @@ itself; with pairs of neighbouring arcs (``order=2``) the parser can.
 """
 
 # %%
-# Words between two heads: a first run of equal letters hangs on the left one, the rest on the right one; some letters are blurred.
+# Words between two heads: a first run of equal letters hangs on the left one, the rest on the right one; some letters are
+# blurred.
 import matplotlib.pyplot as plt
 import numpy as np
 

@@ -2,8 +2,8 @@
 Solvers raced to a gap
 ======================
 
-The same problem, a structural SVM of chains, by five algorithms. A lower bound of what can be reached comes with each of them; the
-distance to the best bound is a certificate, and the race ends where that is small.
+The same problem, a structural SVM of chains, by five algorithms. A lower bound of what can be reached comes with each of them;
+the distance to the best bound is a certificate, and the race ends where that is small.
 """
 
 # %%

@@ -2,8 +2,8 @@
 A sudoku as a factor graph
 ==========================
 
-81 variables of nine states, and 27 rules of the kind "each digit once". A graph of hard constraints is written as it is said; AD3 with
-branch and bound finds the answer, and proves that it is one.
+81 variables of nine states, and 27 rules of the kind "each digit once". A graph of hard constraints is written as it is said;
+AD3 with branch and bound finds the answer, and proves that it is one.
 """
 
 # %%
@@ -18,7 +18,8 @@ PUZZLE = """
 given = np.array([[int(c) if c.isdigit() else 0 for c in row] for row in PUZZLE])
 
 # %%
-# A bit for each cell and digit. What is given gets a high score; each cell has one digit, and each row, column and box has each once.
+# A bit for each cell and digit. What is given gets a high score; each cell has one digit, and each row, column and box has each
+# once.
 g = FactorGraph()
 x = g.bits((9, 9, 9))
 scores = np.zeros((9, 9, 9, 2))

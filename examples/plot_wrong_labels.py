@@ -2,7 +2,8 @@
 Wrong labels: found and mended
 ==============================
 
-Every corpus has some. Models that have not seen an example judge it, and every token gets the probability that its label is wrong.
+Every corpus has some. Models that have not seen an example judge it, and every token gets the probability that its label is
+wrong.
 """
 
 # %%

@@ -1,4 +1,4 @@
-"""What the site adds to the Markdown of the docs: pages of the root, links that leave the docs, and what the reference leaves out."""
+"""What the site adds to the Markdown of the docs: pages of the root, and links that leave the docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference: every public name has a page, and a line in the list of its subject. Names that no list has get one of their own."""
+"""The reference: every public name has a page, and a line in the list of its subject."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ LISTS: tuple[tuple[str, str, str, str], ...] = (
         "Estimators",
         "One class per task: `fit`, `predict`, `score`, `save`.",
         "partwise",
-        "SequenceLabeler Classifier DependencyParser ConstituencyParser GraphLabeler Aligner RnaFolder Ranker load ModelFileError",
+        "SequenceLabeler Classifier DependencyParser ConstituencyParser GraphLabeler Aligner RnaFolder Ranker "
+        "load ModelFileError",
     ),
     ("Learning", "From a packed problem to weights.", "partwise", "solve compare SolveResult Record Solver CCCP"),
     (

@@ -76,7 +76,7 @@ def read_doccano(path: Path) -> Iterator[AnnotatedText]:
             if isinstance(row, dict):
                 spans.append(span_from(row.get("start_offset"), row.get("end_offset"), row.get("label"), place))
             elif isinstance(row, list) and len(row) == 3:
-                spans.append(span_from(*row, place))
+                spans.append(span_from(row[0], row[1], row[2], place))
             else:
                 raise ValueError(f"{place}: expected [start, end, label]. Got {row!r}.")
         yield AnnotatedText(text_in(found, place), spans).checked(place)

@@ -1,7 +1,7 @@
 """Data frames: a row for each token, document or example, a column that says which belong together.
 
-Frames of pandas and polars and tables of Arrow are taken alike, and answers come back in the same kind. Rows of a group need not be
-neighbours; groups come in the order of their first rows, rows in the order of the frame.
+Frames of pandas and polars and tables of Arrow are taken alike, and answers come back in the same kind. Rows of a group need not
+be neighbours; groups come in the order of their first rows, rows in the order of the frame.
 
 ==================  ===================================================================
 `SequenceLabeler`    a row is a token, a group a sequence

@@ -5,9 +5,10 @@
     nlp.initialize(lambda: examples)
 
 A component learns from all examples at once, when the pipeline is initialised; with ``spacy train`` this is the first thing that
-happens, and the steps that follow change nothing (``max_steps = 1`` is enough). It is saved and loaded with its pipeline. Entities
-that are not annotated (``-``) are treated as unknown, not as absent. With ``marginals = true`` and a loss that has probabilities,
-``doc._.partwise_marginals[NAME]`` has them: an array (tokens, labels); for the parser a list of arrays, one for each sentence.
+happens, and the steps that follow change nothing (``max_steps = 1`` is enough). It is saved and loaded with its pipeline.
+Entities that are not annotated (``-``) are treated as unknown, not as absent. With ``marginals = true`` and a loss that has
+probabilities, ``doc._.partwise_marginals[NAME]`` has them: an array (tokens, labels); for the parser a list of arrays, one for
+each sentence.
 """
 
 from __future__ import annotations

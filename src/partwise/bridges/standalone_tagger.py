@@ -86,7 +86,7 @@ class StandaloneTagger:
         """Numbers and values of what is known about a token."""
         if not hasattr(token, "items"):
             return [(self.number.get(name), 1.0) for name in token]
-        found = []
+        found: list = []
         for name, item in token.items():
             self.put(name, item, found)
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from partwise.cli.common import in_words, show
@@ -49,4 +50,4 @@ def run(model: Path, output: Path, numpy: bool, quiet: bool) -> None:
         raise Refusal(f"export --numpy is for a model that labels sequences; {model} {task.does}.")
     size = export_numpy(loaded, output)
     if not quiet:
-        show(f"{output}: {size / 1e6:.2f} MB; python {output} < FILE labels a column file")
+        show(f"{output}: {size / 1e6:.2f} MB; python {output} < FILE labels a column file", sys.stdout)
