@@ -5,6 +5,10 @@
 #   make test-all   lint, then every test, slow ones and those on real corpora included
 #   make bench      side-by-side timings with other tools
 #   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
+#   make docs       the site, with its gallery, in build/site (GALLERY=0: without running the examples)
+#   make pictures   small pictures of the tasks and the chart of speed in the README
+#   make dist       sdist and a pure wheel in dist/, checked
+#   make test-lowest   the public face with the lowest versions of all dependencies
 #   make wheel      a wheel with machine code for this platform (dist/); long: hundreds of loops are compiled, and kept in build/
 #   make lint       ruff (rules and format), import-linter (layers) and mypy
 #   make install    the package alone, editable, in .venv
@@ -22,7 +26,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: install demo test test-all wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -69,6 +73,44 @@ wheel: $(VENV)/.installed-wheel
 # The wheel in an environment of its own, numba blocked: does every usual command of every task run?
 wheel-test: wheel
 	$(BIN)/python -m partwise.freezing.trial dist
+
+GALLERY ?= 1
+docs: export PARTWISE_CACHE_DIR ?= $(CURDIR)/build/cache
+docs: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -b html -n -W --keep-going -D plot_gallery=$(GALLERY) docs build/site
+
+# The built pages in headless Chromium: dead links, errors of the console, readable at 390 pixels
+docs-check: docs $(VENV)/.installed-dev
+	$(BIN)/python docs/check_site.py build/site
+
+# after `make docs`: thumbnails of its gallery; and the chart of speed from the table in docs/benchmarks.md
+pictures: $(VENV)/.installed-docs
+	$(BIN)/python docs/make_pictures.py
+
+# A sdist and a wheel without machine code, which runs everywhere numba does; `make wheel` makes one with it.
+dist: $(VENV)/.installed-dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+
+# The wheel in an empty environment of each of these Pythons: demo, train, predict
+PYTHONS ?= $(PYTHON)
+dist-test: dist
+	set -e; for python in $(PYTHONS); do \
+		rm -rf build/try; $$python -m venv build/try; build/try/bin/python -m pip install --quiet dist/partwise-*-py3-none-any.whl; \
+		build/try/bin/partwise --version; \
+		build/try/bin/partwise demo --practice build/try/practice; \
+		build/try/bin/partwise train tag build/try/practice/train.txt -o build/try/model; \
+		build/try/bin/partwise predict build/try/model build/try/practice/test.txt -o build/try/labelled.txt; \
+		build/try/bin/partwise evaluate build/try/model build/try/practice/test.txt; \
+	done
+
+# Needs uv on the PATH (pip install uv)
+test-lowest:
+	uv venv --quiet --clear build/lowest
+	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e . pytest hypothesis
+	PARTWISE_CACHE_DIR=$(CURDIR)/build/lowest/cache build/lowest/bin/python -m pytest -q -m "not slow" \
+		tests/contracts/test_public_face.py tests/contracts/test_solve.py tests/tasks/tagging tests/tasks/classification
 
 figures: $(VENV)/.installed-plot
 	$(BIN)/python -m partwise.experiments.publish
