@@ -22,10 +22,10 @@ class Alignment(StructuredDistribution):
     match : Tensor (B, n, m)
         Scores of places opposite each other.
     opened, extended : Tensor or float
-        Scores of the first place of a gap and of every further one: a number for all, (B,), or a pair of tensors (B, n) and (B, m),
-        for places of the first and of the second sequence.
+        Scores of the first place of a gap and of every further one: a number for all, (B,), or a pair of tensors (B, n) and
+        (B, m), for places of the first and of the second sequence.
     end_opened, end_extended : the same, optional
-        For gaps at the ends of a global alignment; like other gaps by default. In a local alignment what is left out costs nothing.
+        For gaps at the ends of a global alignment; like other gaps by default. What a local alignment leaves out costs nothing.
     lengths : integers (B, 2), optional
         Of the sequences of each pair; all (n, m) by default.
     local : bool
@@ -64,13 +64,20 @@ class Alignment(StructuredDistribution):
             lengths = torch.tensor([[n, m]] * B, dtype=torch.int64).reshape(B, 2)
         lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
         if lengths.shape != (B, 2):
-            raise ValueError(f"Expected the lengths of both sequences of each of the {B} pairs. Got shape {tuple(lengths.shape)}.")
+            raise ValueError(
+                f"Expected the lengths of both sequences of each of the {B} pairs. Got shape {tuple(lengths.shape)}."
+            )
         wrong = ((lengths < 0) | (lengths > torch.tensor([n, m]))).any(1).nonzero()
         if len(wrong):
             i = int(wrong[0])
             raise ValueError(f"pair {i}: its lengths must be at most ({n}, {m}). Got {tuple(lengths[i].tolist())}.")
         ends = (0.0, 0.0) if local else (opened, extended)
-        kinds = [opened, extended, ends[0] if end_opened is None else end_opened, ends[1] if end_extended is None else end_extended]
+        kinds = [
+            opened,
+            extended,
+            ends[0] if end_opened is None else end_opened,
+            ends[1] if end_extended is None else end_extended,
+        ]
         first = torch.stack([gaps(kind, 0, B, n, match) for kind in kinds], 1)
         second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
         super().__init__((match, check_scores(first, "gaps", 3, validate), second), lengths, [int(local)], n)
@@ -80,7 +87,9 @@ class Alignment(StructuredDistribution):
         B, n, m = self.tensors[0].shape
         outputs = torch.as_tensor(outputs)
         if outputs.shape != (B, n):
-            raise ValueError(f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}.")
+            raise ValueError(
+                f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}."
+            )
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), GAP)
         for b, y in enumerate(outputs.cpu().tolist()):
             last = -1
@@ -122,7 +131,7 @@ class Alignment(StructuredDistribution):
         return torch.where(self._inside(), super().argmax, GAP)
 
     def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
-        """`cost`, 1 by default, for each place of the first sequence that has not its true partner; places without one cost nothing."""
+        """`cost`, 1 by default, for each place of the first sequence that has a true partner and not got it."""
         match, first, _ = self.tensors
         target = self.check_outputs(target).to(match.device)
         weight = torch.as_tensor(1.0 if cost is None else cost).to(match)

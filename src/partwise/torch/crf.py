@@ -143,7 +143,11 @@ class CRF(nn.Module):
                 )
         if tags is not None and not is_set_of_labels(tags, self.num_tags) and tags.dim() != 2:
             raise ValueError(f"tags must have dimension of 2, or be sets of labels; got {tuple(tags.shape)}")
-        if mask is not None and emissions.size(0 if not self.batch_first else 1) and emissions.size(1 if not self.batch_first else 0):
+        if (
+            mask is not None
+            and emissions.size(0 if not self.batch_first else 1)
+            and emissions.size(1 if not self.batch_first else 0)
+        ):
             first = mask[:, 0] if self.batch_first else mask[0]
             if mask.device.type == "cpu" and not torch.compiler.is_compiling() and not bool(first.bool().all()):
                 raise ValueError("mask of the first timestep must all be on")

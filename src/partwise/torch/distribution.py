@@ -1,7 +1,7 @@
 """What all distributions over structures have: p(y) = exp(s(y)) / Z over the outputs y of every example of a batch.
 
-A subclass says what its score tensors are, how an output is scored (`score_of`) and what a wrong output costs; the rest is here. All
-methods are batched, and differentiable in the scores where that means something. On the CPU they run the library's compiled
+A subclass says what its score tensors are, how an output is scored (`score_of`) and what a wrong output costs; the rest is here.
+All methods are batched, and differentiable in the scores where that means something. On the CPU they run the library's compiled
 oracles (`operators`).
 """
 

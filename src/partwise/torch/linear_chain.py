@@ -70,7 +70,9 @@ class LinearChain(StructuredDistribution):
             if lengths is not None or mask is not None:
                 raise ValueError("Give 'cu_seqlens', or 'lengths' or 'mask', not both.")
             if ends.dim() != 1 or not len(ends) or ends[0] != 0 or ends[-1] != emissions.shape[0] or (ends.diff() < 0).any():
-                raise ValueError(f"'cu_seqlens' must rise from 0 to the number of tokens, {emissions.shape[0]}. Got {ends.tolist()[:8]}.")
+                raise ValueError(
+                    f"'cu_seqlens' must rise from 0 to the number of tokens, {emissions.shape[0]}. Got {ends.tolist()[:8]}."
+                )
             lengths, begins = ends.diff(), ends[:-1]
             width = int(lengths.max()) if len(lengths) else 0
             self.shape: tuple[int, int] | None = None
@@ -88,7 +90,7 @@ class LinearChain(StructuredDistribution):
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop)
-        super().__init__(tensors, lengths, [L], width)
+        super().__init__(tensors, lengths, [L, width], width)
 
     @property
     def n_labels(self) -> int:

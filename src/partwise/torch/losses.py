@@ -1,7 +1,7 @@
 """The losses of the library over scores that a network gives: the same names, the same formulas, for every structure.
 
-    L(beta, gamma) = 1/beta log sum_y exp beta( s(y) + gamma l(y) )  -  s(t)                        (Martins et al. 2010)
-    ramp           = 1/beta log sum_y exp beta( s(y) + a l(y) )      -  max_y [ s(y) - b l(y) ]       (Mancev 2015, Do et al. 2008)
+    L(beta, gamma) = 1/beta log sum_y exp beta( s(y) + gamma l(y) )  -  s(t)                     (Martins et al. 2010)
+    ramp           = 1/beta log sum_y exp beta( s(y) + a l(y) )      -  max_y [ s(y) - b l(y) ]    (Mancev 2015, Do et al. 2008)
     soft ramp      = L(beta, gamma) - L(beta, 0)
 
 with s(y) the score of an output, t the target and l its cost. Where the target is a set of acceptable outputs (partial labels),
@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from partwise.losses.loss import Loss
-from partwise.losses.records import Family, Ramp, SoftRamp, get_loss
+from partwise.losses.records import LOSSES, Family, Ramp, SoftRamp, get_loss
 from partwise.torch.distribution import StructuredDistribution
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -60,7 +60,7 @@ def structured_loss(
     >>> float(structured_loss(chain, torch.tensor([[1, 1]]), "hinge"))  # 2 + 2 - 0: the rival (0, 0) costs 2 and leads by 2
     4.0
     """
-    record = get_loss(loss)
+    record = LOSSES[loss] if isinstance(loss, str) and loss in LOSSES else get_loss(loss)  # a name: no text to read in a graph
     if reduction not in REDUCTIONS:
         raise ValueError(f"The 'reduction' must be one of {', '.join(map(repr, REDUCTIONS))}. Got {reduction!r} instead.")
     if allowed is not None:

@@ -1,9 +1,10 @@
 """The oracles as operators of torch: `partwise::chain_sums`, `partwise::chain_best` and so on, one set for each structure.
 
-An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes of
-its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example costs
-a step of Python. On the CPU the library's compiled oracles run over the tensors' own memory, without the interpreter's lock, on
-``torch.get_num_threads()`` threads. On every other device, and inside `reference_only`, the plain-torch twins of `reference` run.
+An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes
+of its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example
+costs a step of Python. On the CPU the library's compiled oracles run over the tensors' own memory, without the interpreter's lock,
+on ``torch.get_num_threads()`` threads. On every other device sums come from the plain-torch twins of `reference`, as inside
+`reference_only`, and scores are copied to the CPU for best outputs.
 
 `sums` answers log Z and the marginals of all parts, which are its gradient: its backward is a product. Marginals can be
 differentiated too (entropies, double backward): then the covariance of parts is needed, and comes from the plain-torch twin.
@@ -98,7 +99,9 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.contiguous().numpy()
 
 
-def _each(loop: Any, structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], *answers: Any) -> None:
+def _each(
+    loop: Any, structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], *answers: Any
+) -> None:
     """Run a loop over all examples of a batch, on threads."""
     problem, largest = shell(structure.name, lengths.detach().cpu().numpy(), tuple(sizes))
     record = structure.record(*map(_array, tensors))
@@ -142,7 +145,8 @@ def _expanded(structure: Structure, tensors: Sequence[Tensor], lengths: Tensor) 
     """Scores that examples share, once for each."""
     n = lengths.shape[0]
     return [
-        tensor.expand(n, *tensor.shape[1:]) if shared else tensor for tensor, shared in zip(tensors, structure.shared, strict=True)
+        tensor.expand(n, *tensor.shape[1:]) if shared else tensor
+        for tensor, shared in zip(tensors, structure.shared, strict=True)
     ]
 
 
@@ -180,7 +184,7 @@ def _per_example(structure: Structure, k: int, value: Tensor, like: Tensor, tens
     return value.reshape(-1, *[1] * (like.dim() - 1))
 
 
-def _backward_of_sums(structure: Structure) -> Callable:
+def _backward_of_sums(structure: Structure) -> tuple[Callable, Callable]:
     size = len(structure.tensors)
 
     def setup(ctx: Any, inputs: tuple, output: tuple) -> None:
@@ -206,7 +210,7 @@ def _backward_of_sums(structure: Structure) -> Callable:
                 gradients[k] = gradient.to(tensors[k].dtype)
         return (*gradients, None, None)
 
-    return setup, backward  # type: ignore[return-value]
+    return setup, backward
 
 
 def _times_covariance(structure, tensors, lengths, sizes, vectors) -> list[tuple[int, Tensor]]:
@@ -222,7 +226,11 @@ def _times_covariance(structure, tensors, lengths, sizes, vectors) -> list[tuple
         marginals = torch.autograd.grad(log_z, scores, create_graph=True)
         pairs = [(m, v) for m, v in zip(marginals, vectors, strict=True) if v is not None]
         products = torch.autograd.grad(
-            [m for m, _ in pairs], scores, [v.to(dtype) for _, v in pairs], create_graph=torch.is_grad_enabled(), allow_unused=True
+            [m for m, _ in pairs],
+            scores,
+            [v.to(dtype) for _, v in pairs],
+            create_graph=torch.is_grad_enabled(),
+            allow_unused=True,
         )
     return [(k, p) for k, p in zip(which, products, strict=True) if p is not None]
 
@@ -302,7 +310,7 @@ def _define(structure: Structure) -> Operators:
     def _(*given: Any) -> Any:
         return torch.empty_like(given[size + 2], dtype=torch.int64)
 
-    setup, backward = _backward_of_sums(structure)  # type: ignore[misc]
+    setup, backward = _backward_of_sums(structure)
     operators.sums.register_autograd(backward, setup_context=setup)
     return operators
 

@@ -39,9 +39,8 @@ def example_of_row(begins: Tensor, n_rows: int) -> Tensor:
 def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """The forward algorithm: O(T L^2) for each sequence."""
     nodes, begins, transitions, stop = tensors
-    n, L = lengths.shape[0], int(sizes[0])
-    T = int(lengths.max()) if n else 0
-    if T == 0:
+    n, (L, T) = lengths.shape[0], sizes
+    if n == 0 or T == 0:
         return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
     place = torch.arange(T, device=nodes.device)
     inside = place < lengths[:, None].to(nodes.device)
@@ -152,9 +151,7 @@ def _one_alignment(match: Tensor, first: Tensor, second: Tensor, n: int, m: int,
     for i in range(n):
         for j in range(m):
             ways = [left_out(0, 0, i, j) if local else run(first, 0, i, True) + run(second, 0, j, i == 0)]
-            ways += [
-                sums[a, b] + run(first, a + 1, i, False) + run(second, b + 1, j, False) for a in range(i) for b in range(j)
-            ]
+            ways += [sums[a, b] + run(first, a + 1, i, False) + run(second, b + 1, j, False) for a in range(i) for b in range(j)]
             sums[i, j] = log_sum_exp(torch.stack(ways), 0) + match[i, j]
             behind = left_out(i + 1, j + 1, n, m) if local else run(first, i + 1, n, j + 1 == m) + run(second, j + 1, m, True)
             total.append(sums[i, j] + behind)

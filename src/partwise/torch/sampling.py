@@ -1,8 +1,8 @@
 """Outputs drawn from p(y) ~ exp s(y), exactly.
 
 Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
-sums, O(T L) for each sample. Other structures are drawn position by position too; the probabilities of what a position may be come
-from `expected` with all that was drawn so far held fixed: one call for each position of each sample, O(n) times the cost of marginals.
+sums, O(T L) for each sample. Other structures are drawn position by position too; the probabilities of what a position may be
+come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
 
 Random numbers come from outside, one for each position, so that torch's generators decide.
 """
@@ -74,7 +74,7 @@ def sample_chains(problem, scores, numbers, outputs, largest, first, last):
 
 @kernel
 def weigh(scores, problem, i, t, parts, weights):
-    """weights[k] = probability of the k-th value that position t may have, by the marginals of parts; returns how many there are."""
+    """weights[k] = probability of the k-th value that position t may have, by marginals of parts; returns how many there are."""
 
 
 @kernel

@@ -1,9 +1,9 @@
 """Scores of a batch as tensors lay them out, and the compiled oracles over them.
 
-A network gives the scores of parts in arrays of its own shape: emissions (tokens, labels), arcs (words, heads). A structure wants
-them as one vector theta for each example (`partwise.kernels`). For every structure a record of arrays here says how one becomes the
-other: `lay_out` writes theta, `lay_back` writes what the oracle has found for the parts, marginals, into arrays of the record's own
-shape. Everything else is the same for all structures: one loop for sums, one for the best output, one for the k best.
+A network gives the scores of parts in arrays of its own shape: emissions (tokens, labels), arcs (words, heads). A structure
+wants them as one vector theta for each example (`partwise.kernels`). For every structure a record of arrays here says how one
+becomes the other: `lay_out` writes theta, `lay_back` writes what the oracle has found for the parts into arrays of the record's
+own shape. Everything else is the same for all structures: one loop for sums, one for the best output, one for the k best.
 
 Nothing here knows torch; arrays are views of the tensors' own memory.
 """

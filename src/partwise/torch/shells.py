@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from partwise.structures.dependency import tree_problem
 ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memory for them
 
 
-def _chain_shell(lengths: np.ndarray, n_labels: int) -> Any:
+def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int) -> Any:
     return chain_problem(np.zeros((int(lengths.sum()), 0)), lengths, n_labels=n_labels)
 
 
@@ -30,7 +31,7 @@ def _alignment_shell(lengths: np.ndarray, local: int) -> Any:
     return alignment_problem(parts, lengths, local=local, memory=ANY_SIZE)
 
 
-SHELLS = {"chain": _chain_shell, "tree": _tree_shell, "alignment": _alignment_shell}
+SHELLS: dict[str, Callable[..., Any]] = {"chain": _chain_shell, "tree": _tree_shell, "alignment": _alignment_shell}
 
 
 @functools.lru_cache(64)
