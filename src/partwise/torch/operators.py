@@ -2,7 +2,7 @@
 
 An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes
 of its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example
-costs a step of Python. On the CPU the library's compiled oracles run over the tensors' own memory, without the interpreter's lock,
+costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock,
 on ``torch.get_num_threads()`` threads. On every other device sums come from the plain-torch twins of `reference`, as inside
 `reference_only`, and scores are copied to the CPU for best outputs.
 
