@@ -3,6 +3,7 @@
 #   make demo       words of handwritten digits, read three ways (under a minute after the install)
 #   make test       lint, then the quick tests
 #   make test-all   lint, then every test, slow ones and those on real corpora included
+#   make test-torch tests of partwise.torch, in an environment of its own: torch is large
 #   make bench      side-by-side timings with other tools
 #   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
 #   make docs       the site, with its gallery, in build/site (GALLERY=0: without running the examples)
@@ -26,7 +27,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all test-torch wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -60,6 +61,15 @@ test: lint
 test-all: export PARTWISE_COMPILE_ALL = 1
 test-all: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+# Torch is gigabytes: its tests have an environment of their own. TORCH=... names another version or build.
+TORCH ?= torch==2.13.0
+TORCH_VENV ?= .venv-torch
+test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+test-torch:
+	@test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" pytorch-crf -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
+	$(TORCH_VENV)/bin/python -m pytest -q tests/torch $(PYTEST_ARGS)
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
@@ -116,5 +126,5 @@ figures: $(VENV)/.installed-plot
 	$(BIN)/python -m partwise.experiments.publish
 
 clean:
-	rm -rf $(VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(TORCH_VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
