@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from partwise.torch import Alignment, DependencyTree, LinearChain
+from partwise.torch import Alignment, DependencyTree, LinearChain, SemiMarkov
 
 
 def chain(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **options):
@@ -36,8 +36,18 @@ def alignment(seed=0, lengths=((2, 3), (1, 2), (0, 1)), dtype=torch.float64, spr
     return Alignment(draw(len(lengths), n, m), *gaps, lengths=lengths, **options)
 
 
+def segments(seed=0, lengths=(3, 1, 0), K=2, D=2, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+    return SemiMarkov(draw(len(lengths), max(lengths), D, K), draw(K, K), draw(K), draw(K), lengths=lengths, **options)
+
+
 CASES = {
     "chain": chain,
+    "segments": segments,
     "spanning": tree,
     "spanning, many roots": lambda **given: tree(**given, single_root=False),
     "projective": lambda **given: tree(**given, projective=True),

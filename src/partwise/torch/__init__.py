@@ -2,7 +2,7 @@
 
     >>> from partwise.torch import CRF, LinearChain, structured_loss
 
-A distribution (`LinearChain`, `DependencyTree`, `Alignment`) is made of the scores that a network gives, and has
+A distribution (`LinearChain`, `SemiMarkov`, `DependencyTree`, `Alignment`) is made of the scores that a network gives, and has
 ``log_partition``, ``marginals``, ``argmax``, ``topk``, ``entropy``, ``log_prob``, ``sample``, ``cross_entropy`` and ``kl``.
 `structured_loss` compares it with targets, by every loss of the library. `CRF` is the layer that most people want.
 """
@@ -19,12 +19,14 @@ from partwise.torch.distribution import StructuredDistribution
 from partwise.torch.linear_chain import LinearChain
 from partwise.torch.losses import structured_loss
 from partwise.torch.operators import reference_only
+from partwise.torch.semi_markov import SemiMarkov
 
 __all__ = [
     "CRF",
     "Alignment",
     "DependencyTree",
     "LinearChain",
+    "SemiMarkov",
     "StructuredDistribution",
     "reference_only",
     "structured_loss",

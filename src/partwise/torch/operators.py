@@ -24,8 +24,9 @@ from partwise.engine.threads import in_threads
 from partwise.torch import reference
 from partwise.torch.sampling import sample_by_conditioning, sample_chains
 from partwise.torch.scores import (
-    AlignmentScores,
     ChainScores,
+    PairScores,
+    SegmentScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -70,11 +71,20 @@ CHAIN = Structure(
     (False, False, True, True),
     (True, True, False, False),
 )
+SEGMENTS = Structure(
+    "segments",
+    ("codes", "segments", "transitions", "stop"),
+    SegmentScores,
+    reference.segments_log_partition,
+    sample_by_conditioning,
+    (False, False, True, True),
+    (False, False, False, False),
+)
 TREE = Structure("tree", ("arcs",), TreeScores, reference.tree_log_partition, sample_by_conditioning, (False,), (False,))
 ALIGNMENT = Structure(
     "alignment",
     ("match", "first", "second"),
-    AlignmentScores,
+    PairScores,
     reference.alignment_log_partition,
     sample_by_conditioning,
     (False, False, False),
@@ -315,5 +325,5 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, TREE, ALIGNMENT)}
+STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}

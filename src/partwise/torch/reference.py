@@ -54,6 +54,30 @@ def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     return torch.where(inside[:, 0], found, torch.zeros_like(found))
 
 
+def segments_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The semi-Markov forward algorithm: O(T D K + T K^2) for each sequence."""
+    codes, segments, transitions, stop = tensors
+    K, D = sizes
+    T = codes.shape[1]
+    n = lengths.shape[0]
+    if n == 0 or T == 0:
+        return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
+    before = [transitions[:, K].expand(n, K)]  # what the labels before say to a segment that begins at t
+    ends: list[Tensor] = []
+    for e in range(T):
+        ways, inside = [], torch.zeros_like(codes[:, 0, :K])
+        for d in range(min(D, e + 1)):
+            a = e - d
+            ways.append(before[a] + codes[:, a, K:] + inside + segments[:, a, d])
+            inside = inside + codes[:, a, :K]
+        ends.append(log_sum_exp(torch.stack(ways), 0))
+        before.append(log_sum_exp(ends[e][:, :, None] + transitions[:, :K], 1))
+    found = log_sum_exp(torch.stack(ends, 1) + stop[:, None], -1)
+    last = (lengths.to(codes.device) - 1).clamp(min=0)
+    found = found.gather(1, last[:, None])[:, 0]
+    return torch.where(lengths.to(codes.device) > 0, found, torch.zeros_like(found))
+
+
 def tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """Matrix-tree theorem (Koo et al. 2007), or Eisner's recursion for projective trees: O(n^3)."""
     (arcs,) = tensors

@@ -13,7 +13,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper, kernel
-from partwise.torch.scores import AlignmentScores, TreeScores, lay_out
+from partwise.torch.scores import PairScores, SegmentScores, TreeScores, lay_out
 
 
 @helper
@@ -82,6 +82,23 @@ def condition(scores, problem, i, theta, t, k):
     """theta = -inf for outputs that have another than the k-th value at position t; returns that value."""
 
 
+@weigh.implements(SegmentScores)
+def weigh_codes(scores, problem, i, t, parts, weights):
+    codes = 2 * problem.n_labels
+    for k in range(codes):
+        weights[k] = parts[t * codes + k]
+    return codes
+
+
+@condition.implements(SegmentScores)
+def condition_code(scores, problem, i, theta, t, k):
+    codes = 2 * problem.n_labels
+    for other in range(codes):
+        if other != k:
+            theta[t * codes + other] = -np.inf
+    return k
+
+
 @weigh.implements(TreeScores)
 def weigh_heads(scores, problem, i, t, parts, weights):
     size = (kernels.length(problem, i) + 1) * problem.n_labels
@@ -99,7 +116,7 @@ def condition_head(scores, problem, i, theta, t, k):
     return k
 
 
-@weigh.implements(AlignmentScores)
+@weigh.implements(PairScores)
 def weigh_partners(scores, problem, i, t, parts, weights):
     n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
     for j in range(m):
@@ -110,7 +127,7 @@ def weigh_partners(scores, problem, i, t, parts, weights):
     return m + 1
 
 
-@condition.implements(AlignmentScores)
+@condition.implements(PairScores)
 def condition_partner(scores, problem, i, theta, t, k):
     n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
     for j in range(m):

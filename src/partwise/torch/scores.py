@@ -16,6 +16,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, kernel
+from partwise.structures.semi_markov.kernels import CLASSES
 
 
 class ChainScores(NamedTuple):
@@ -27,13 +28,22 @@ class ChainScores(NamedTuple):
     stop: np.ndarray  #: (B or 1, L) of the last label
 
 
+class SegmentScores(NamedTuple):
+    """Scores of segmentations; codes are those of `structures.semi_markov.problem`."""
+
+    codes: np.ndarray  #: (B, T, 2 K) of each token going on with a label, or beginning a segment of it
+    segments: np.ndarray  #: (B, T, D, K) of the segment that begins at a token, of d + 1 tokens, with each label
+    transitions: np.ndarray  #: (B or 1, K + 1, K) from the label of the segment before, or from the beginning (last row)
+    stop: np.ndarray  #: (B or 1, K) of the last label
+
+
 class TreeScores(NamedTuple):
     """Scores of dependency trees."""
 
     arcs: np.ndarray  #: (B, n, n + 1, L) to each word, from the root or a word, with each label
 
 
-class AlignmentScores(NamedTuple):
+class PairScores(NamedTuple):
     """Scores of alignments; kinds of gaps are those of `structures.alignment.problem`."""
 
     match: np.ndarray  #: (B, n, m)
@@ -79,6 +89,48 @@ def lay_back_chain(scores, problem, i, parts):
         scores.stop[i, c] = parts[(T + L + 1) * L + c]
 
 
+@lay_out.implements(SegmentScores)
+def lay_out_segments(scores, problem, i, theta):
+    K, T, D = problem.n_labels, kernels.length(problem, i), scores.segments.shape[2]
+    for t in range(T):
+        for c in range(2 * K):
+            theta[t * 2 * K + c] = scores.codes[i, t, c]
+    tied, k = theta[T * 2 * K :], i if scores.transitions.shape[0] > 1 else 0
+    tied[:] = 0.0  # classes of lengths are not used: segments have scores of their own
+    for s in range(K + 1):
+        for c in range(K):
+            tied[s * K + c] = scores.transitions[k, s, c]
+    k = i if scores.stop.shape[0] > 1 else 0
+    for c in range(K):
+        tied[(K + 1) * K + c] = scores.stop[k, c]
+    j = K + 2 + CLASSES
+    for t in range(T):
+        for d in range(min(D, T - t)):
+            for c in range(K):
+                tied[j * K + c] = scores.segments[i, t, d, c]
+            j += 1
+
+
+@lay_back.implements(SegmentScores)
+def lay_back_segments(scores, problem, i, parts):
+    K, T, D = problem.n_labels, kernels.length(problem, i), scores.segments.shape[2]
+    for t in range(T):
+        for c in range(2 * K):
+            scores.codes[i, t, c] = parts[t * 2 * K + c]
+    tied = parts[T * 2 * K :]
+    for s in range(K + 1):
+        for c in range(K):
+            scores.transitions[i, s, c] = tied[s * K + c]
+    for c in range(K):
+        scores.stop[i, c] = tied[(K + 1) * K + c]
+    j = K + 2 + CLASSES
+    for t in range(T):
+        for d in range(min(D, T - t)):
+            for c in range(K):
+                scores.segments[i, t, d, c] = tied[j * K + c]
+            j += 1
+
+
 @lay_out.implements(TreeScores)
 def lay_out_tree(scores, problem, i, theta):
     n, L = kernels.length(problem, i), problem.n_labels
@@ -97,7 +149,7 @@ def lay_back_tree(scores, problem, i, parts):
                 scores.arcs[i, m, h, c] = parts[(m * (n + 1) + h) * L + c]
 
 
-@lay_out.implements(AlignmentScores)
+@lay_out.implements(PairScores)
 def lay_out_alignment(scores, problem, i, theta):
     n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
     for k in range(n):
@@ -110,7 +162,7 @@ def lay_out_alignment(scores, problem, i, theta):
             theta[n * m + 4 * n + kind * m + j] = scores.second[i, kind, j]
 
 
-@lay_back.implements(AlignmentScores)
+@lay_back.implements(PairScores)
 def lay_back_alignment(scores, problem, i, parts):
     n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
     for k in range(n):
