@@ -32,9 +32,9 @@ class SemiMarkov(StructuredDistribution):
 
     Notes
     -----
-    An output is (B, T) integers: K + k where a segment of label k begins, k where it goes on (`spans_of` lists them). `marginals` is
-    a tuple ``(segments, transitions, start, stop)`` in the shapes of the scores, with an entry for each sequence. Cost: O(T D K +
-    T K^2) time, O(T D K) memory.
+    An output is (B, T) integers: K + k where a segment of label k begins, k where it goes on (`spans_of` lists them). `marginals`
+    is a tuple ``(segments, transitions, start, stop)`` in the shapes of the scores, with an entry for each sequence. Cost:
+    O(T D K + T K^2) time, O(T D K) memory.
 
     Examples
     --------
@@ -90,9 +90,7 @@ class SemiMarkov(StructuredDistribution):
                 for a, e, k in spans:
                     codes = outputs[i, a:e].tolist()
                     if k < 0 or codes != [K + k] + [k] * (e - a - 1):
-                        raise ValueError(
-                            f"sequence {i}, token {a}: {codes} is no segment; {K} + k begins one, k goes on with it."
-                        )
+                        raise ValueError(f"sequence {i}, token {a}: {codes} is no segment: {K} + k begins one, k goes on.")
                     if e - a > D:
                         raise ValueError(f"sequence {i}, token {a}: a segment of {e - a} tokens, where the longest has {D}.")
         return outputs
