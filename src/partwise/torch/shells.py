@@ -51,11 +51,6 @@ SHELLS: dict[str, Callable[..., Any]] = {
     "tree": _tree_shell,
     "alignment": _alignment_shell,
 }
-    "chain": _chain_shell,
-    "segments": _segment_shell,
-    "tree": _tree_shell,
-    "alignment": _alignment_shell,
-}
 
 
 @functools.lru_cache(64)
