@@ -186,11 +186,13 @@ def _scores_of(structure: Structure, tensors: Sequence[Tensor]) -> list[int]:
     return [k for k, tensor in enumerate(tensors) if tensor.is_floating_point()]
 
 
-def _per_example(structure: Structure, k: int, value: Tensor, like: Tensor, tensors: Sequence[Tensor], lengths: Tensor) -> Tensor:
+def _per_example(
+    structure: Structure, k: int, value: Tensor, like: Tensor, tensors: Sequence[Tensor], sizes: Sequence[int]
+) -> Tensor:
     """One number for each example, in a shape that multiplies tensor number k."""
     if structure.packed[k]:
-        rows = reference.example_of_row(tensors[k + 1], like.shape[0])
-        value = value[rows]
+        _, longest, padded = sizes
+        value = value.repeat_interleave(longest) if padded else value[reference.example_of_row(tensors[k + 1], like.shape[0])]
     return value.reshape(-1, *[1] * (like.dim() - 1))
 
 
@@ -209,7 +211,7 @@ def _backward_of_sums(structure: Structure) -> tuple[Callable, Callable]:
         gradients: list[Tensor | None] = [None] * size
         for k, marginal in zip(_scores_of(structure, tensors), marginals, strict=True):
             if of_log_z is not None:
-                gradients[k] = _per_example(structure, k, of_log_z, marginal, tensors, lengths) * marginal
+                gradients[k] = _per_example(structure, k, of_log_z, marginal, tensors, ctx.sizes) * marginal
         if any(g is not None for g in of_marginals):
             for k, product in _times_covariance(structure, tensors, lengths, ctx.sizes, of_marginals):
                 gradients[k] = product if gradients[k] is None else gradients[k] + product

@@ -39,7 +39,7 @@ def example_of_row(begins: Tensor, n_rows: int) -> Tensor:
 def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """The forward algorithm: O(T L^2) for each sequence."""
     nodes, begins, transitions, stop = tensors
-    n, (L, T) = lengths.shape[0], sizes
+    n, (L, T, _) = lengths.shape[0], sizes
     if n == 0 or T == 0:
         return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
     place = torch.arange(T, device=nodes.device)

@@ -18,7 +18,7 @@ from partwise.structures.semi_markov import segment_problem
 ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memory for them
 
 
-def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int) -> Any:
+def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
     return chain_problem(np.zeros((int(lengths.sum()), 0)), lengths, n_labels=n_labels)
 
 
