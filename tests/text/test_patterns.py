@@ -10,8 +10,9 @@ from partwise.text.patterns import LONGEST, TooManyWays, check_pattern, matcher
 from partwise.text.templates import parse_template
 
 USUAL = [
-    "[A-Z]", "-", "[0-9]", "^[A-Z][a-z]+$", r"\d+", r"\d{4}-\d{2}-\d{2}", r"\d+-\d+-\d+", "[A-Z]+", ".*ing$", "^.*ly$", r"\w+@\w+",
-    "(?i)mr|mrs", "a|b|c", "(?:ab)?c", "[a-z]*[0-9]$", r"[+-]?\d+([.,]\d+)?", ".", "", "(un|in|dis).*", r"\$\d+", "[^aeiou]+$",
+    "[A-Z]", "-", "[0-9]", "^[A-Z][a-z]+$", r"\d+", r"\d{4}-\d{2}-\d{2}", r"\d+-\d+-\d+", "[A-Z]+", ".*ing$", "^.*ly$",
+    r"\w+@\w+", "(?i)mr|mrs", "a|b|c", "(?:ab)?c", "[a-z]*[0-9]$", r"[+-]?\d+([.,]\d+)?", ".", "", "(un|in|dis).*",
+    r"\$\d+", "[^aeiou]+$",
     "(?:[A-Z]\\.)+", r"^\S+\s\S+$", "x{3}", "x{2,5}y",
 ]  # fmt: skip
 HOSTILE = [

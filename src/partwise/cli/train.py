@@ -132,7 +132,7 @@ class Session:
         estimator.callbacks = [self.progress]
         if self.checkpoint.exists() and not self.how.resume:
             self.say(f"note: {self.checkpoint} of an interrupted run is thrown away; --resume would have gone on from it")
-            self.checkpoint.unlink()
+            self.checkpoint.unlink(missing_ok=True)
         elif self.how.resume and not self.checkpoint.exists():
             self.say(f"note: there is no {self.checkpoint}: starting from the beginning")
         hear_signals()

@@ -57,12 +57,28 @@ def is_sparse(x: Any) -> bool:
     return module is not None and module.issparse(x)
 
 
+def as_csr(x: Any) -> Any:
+    """A scipy sparse matrix by rows, after looking at what scipy itself does not: whether its indices are in it."""
+    if x.format in ("csr", "csc", "bsr"):
+        try:
+            x.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"The sparse matrix of shape {x.shape} contradicts itself: {error}.") from None
+    elif x.format == "coo":
+        for axis, index in enumerate(x.coords if hasattr(x, "coords") else (x.row, x.col)):
+            if index.size and not (0 <= index.min() and index.max() < x.shape[axis]):
+                raise ValueError(f"The sparse matrix of shape {x.shape} contradicts itself: there is an index {index.max()}.")
+    return x.tocsr()
+
+
 def make_rows(x: Any, dtype=np.float64) -> Binary | Sparse | Dense:
     """Rows from a 2-D array or a scipy sparse matrix; `Binary` where every stored value is one."""
     if not is_sparse(x):
         matrix = np.ascontiguousarray(x, dtype=dtype)
         return Dense(matrix, matrix.shape[1])
-    x = x.tocsr()
+    x = as_csr(x)
+    if x.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"There are {x.shape[1]:,} features; they are numbered by 32 bits, so that 2,147,483,647 is the most.")
     ptr, index = x.indptr.astype(np.int64), x.indices.astype(np.int32)
     if (x.data == 1).all():
         return Binary(ptr, index, x.shape[1])

@@ -63,6 +63,8 @@ def to_utf8(data: bytes, encoding: str, name: str) -> bytes:
             raise ValueError(f"{name}, line {line}: not valid {encoding} text ({error}). Pass the file's `encoding`.") from None
     elif data[:2] in UTF16_MARKS:
         raise ValueError(f"{name}, line 1: not valid utf-8 text but, by its first bytes, utf-16. Pass the file's `encoding`.")
+    if b"\r" in data and NEWLINE not in data:
+        raise ValueError(f"{name}: its lines end with CR alone, as on old Macintoshes. Convert them to LF, by: tr '\\r' '\\n'")
     return data.removeprefix(UTF8_MARK)
 
 

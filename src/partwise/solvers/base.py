@@ -228,7 +228,7 @@ class Solver:
 def verdict(value: Value, tol: float) -> str:
     """Why `value` is good enough, in words; empty if it is not, or if nobody knows."""
     scale = tol * abs(value.primal)
-    if tol <= 0:
+    if tol <= 0 or not math.isfinite(value.primal):
         return ""
     if value.gap <= scale:
         return f"relative duality gap {value.gap / max(value.primal, 1e-300):.2g} <= {tol:g}"

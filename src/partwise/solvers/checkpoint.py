@@ -8,6 +8,7 @@ fields do (`grows`), and check what they point at (`check`).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import os
@@ -105,7 +106,7 @@ class Checkpoint:
 
     def remove(self) -> None:
         """The run is over."""
-        if os.path.exists(self.path):
+        with contextlib.suppress(FileNotFoundError):  # it was never written, or another process has removed it
             os.unlink(self.path)
 
 

@@ -124,6 +124,10 @@ def run(
                     status, message = "converged", why
             else:
                 last = solver.value_at(task, state, w)
+    if math.isinf(last.primal):
+        raise FloatingPointError(
+            f"Solver {solver.name!r} diverged: the objective is infinite. Try a smaller C or scale the features."
+        )
     unseen, skipped = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan, 0
     if evaluate != "never" and status != "interrupted" and not kernels.is_exact(task.problem):
         with contextlib.suppress(KeyboardInterrupt):

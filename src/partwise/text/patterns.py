@@ -1,11 +1,11 @@
-"""Regular expressions of templates: the part of Python's that ends in reasonable time, whatever the text is.
+r"""Regular expressions of templates: the part of Python's that ends in reasonable time, whatever the text is.
 
 Python's engine tries one way after the other in which an expression could match. Most expressions have few ways; some, as
 ``(a+)+$``, have more of them than a text of forty letters allows anybody to wait for. A model file brings expressions along, and
 so must not bring such ones. `check_pattern` bounds the ways before anything is matched, as a product over the expression:
 
 ========================================  ==========================================================
-a character, a set, ``^``, ``$``, ``\\b``   1
+a character, a set, ``^``, ``$``, ``\b``   1
 ``xy``                                    ways of x times ways of y
 ``x|y``                                   ways of x plus ways of y
 ``c*`` of a character or set, followed    1: at one place only can what follows begin
@@ -127,7 +127,7 @@ def is_apart(one: Any, after: Any, any_case: bool) -> bool:
 
 
 def kind_of(item: Any) -> Any:
-    """The category that a set is, such as ``\\d``; None if it is another set."""
+    r"""The category that a set is, such as ``\d``; None if it is another set."""
     code, about = item
     return about[0][1] if code is codes.IN and len(about) == 1 and about[0][0] is codes.CATEGORY else None
 

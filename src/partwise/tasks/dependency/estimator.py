@@ -372,7 +372,8 @@ class DependencyParser(TreeSuspects, Structured):
         self.relation_weights_ = tensors["relation_weights"]
         if self.order == 2:
             pruner = tensors.get("pruner_weights")
-            if pruner is None or pruner.shape != self.weights_.shape or not np.isfinite(pruner).all():
+            kept = self.weights_
+            if pruner is None or (pruner.shape, pruner.dtype) != (kept.shape, kept.dtype) or not np.isfinite(pruner).all():
                 raise ValueError("the weights of the model that chooses arcs are missing, or not as many as those of arcs")
             self.pruner_weights_ = pruner
         wanted = (1 << RELATION_BITS) * len(self.classes_)

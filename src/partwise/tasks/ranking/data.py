@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.rows import is_sparse
+from partwise.features.rows import as_csr, is_sparse
 from partwise.tasks.ranking.files import RankingSet
 from partwise.tasks.ranking.scores import members_of
 
@@ -73,7 +73,7 @@ def read_documents(X: Any, y: Any = None, groups: Any = None, qid: Any = None, d
 def check_features(X: Any, dtype: Any) -> Any:
     """A matrix of finite numbers, one row for each document."""
     if is_sparse(X):
-        matrix = X.tocsr().astype(dtype)
+        matrix = as_csr(X).astype(dtype)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()

@@ -127,7 +127,7 @@ class Ranker(RankingSuspects, Structured):
                 f"The loss {loss.name!r} sums over all rankings of a query, and no algorithm does that in reasonable time. Take "
                 "objective='pairwise' for it, or a loss that looks at the best ranking: 'hinge', 'ramp', 'ramp_do', 'perceptron'."
             )
-        position_weights(self.positions, self.k)
+        position_weights(self.positions, self.k, 1)
         return loss
 
     # -- training -----------------------------------------------------------------------------------------------------

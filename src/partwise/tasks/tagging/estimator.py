@@ -8,6 +8,7 @@ with the penalty Omega(w) = l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -184,6 +185,8 @@ class SequenceLabeler(Decoder):
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
         self._warn_if_large(rows.n_features, len(classes) * self.hidden)
+        if len(classes) == 1:
+            warnings.warn(f"{self._who}: there is one label only, {shown(classes)}: nothing can be learnt.", stacklevel=2)
         problem = self._problem(encoder, rows, tokens, classes, gold, known)
         start = self._grown(self.weights_, self.n_features_in_, problem) if warm else None
         seed = self._seed()
