@@ -15,7 +15,7 @@ import numpy as np
 
 from partwise.features.rows import Binary
 from partwise.tasks.segments.data import OUTSIDE, Coding, SegmentedText
-from partwise.text.phrases import LONGEST, PhraseTable, Spans
+from partwise.text.phrases import LONGEST, PhraseSpans, PhraseTable
 
 NEAR = 100  # sentences away, or a tenth of all: what is nearer may be of the same text, which new sentences are not
 SEEN = "seen:"  #: before the label of a segment of the training data
@@ -84,7 +84,12 @@ def true_phrases(text: SegmentedText, codes: np.ndarray, coding: Coding) -> Iter
 
 
 def without_own(
-    table: PhraseTable, spans: Spans, text: SegmentedText, occurrences: list[tuple[int, tuple[str, ...], int]], n: int, K: int
+    table: PhraseTable,
+    spans: PhraseSpans,
+    text: SegmentedText,
+    occurrences: list[tuple[int, tuple[str, ...], int]],
+    n: int,
+    K: int,
 ) -> Found:
     """Spans of the training data: a label that a phrase was seen with counts if that was more than `NEAR` sentences away."""
     number = {phrase: k for k, phrase in enumerate(table.phrases)}
@@ -98,12 +103,12 @@ def without_own(
     near = min(NEAR, len(text) // 10)
     member[:, n:] = (first.reshape(-1, K)[spans.phrase] < owner - near) | (last.reshape(-1, K)[spans.phrase] > owner + near)
     kept = member.any(axis=1)
-    spans = Spans(spans.first[kept], spans.length[kept], spans.phrase[kept])
+    spans = PhraseSpans(spans.first[kept], spans.length[kept], spans.phrase[kept])
     return spans.first, spans.length, table.rows(spans, member[kept])
 
 
 def find_phrases(table: PhraseTable | None, text: SegmentedText) -> Found | None:
-    """Spans of other sentences."""
+    """PhraseSpans of other sentences."""
     if table is None:
         return None
     spans = table.find(text.columns, form_of(text))
