@@ -91,7 +91,7 @@ def start_pass(problem, loss, C, w, sure, first, scores, marginals, entropy, wei
 
 @compiled_loop
 def eg_pass(problem, loss, order, C, first, scores, marginals, entropy, rates, weights, work):
-    """Visit the examples in `order`; returns sum_i C_i L_i and the sum of the gaps, both to second order, and the oracle calls."""
+    """Visit the examples in `order`; returns sum_i C_i L_i and the sum of the gaps, to second order, and the oracle calls."""
     losses, gaps, calls, beta = 0.0, 0.0, 0, loss.beta
     for i in order:
         n = kernels.n_parts(problem, i)
@@ -226,10 +226,7 @@ class EG(Solver):
         w = current(state.weights).astype(np.float64, copy=False)
         primal = 0.5 * float(w @ w) + float(task.C @ losses_at(task.problem, task.loss, self.weights(state), task.n_jobs))
         fresh = np.zeros(len(w))
-        total = dual_pass(
-            task.problem, task.loss.kernel, task.C, part_offsets(task.problem), state.scores, state.work, fresh
-        )
-        state.weights.v[:] = -fresh
+        total = dual_pass(task.problem, task.loss.kernel, task.C, part_offsets(task.problem), state.scores, state.work, fresh)
         return Value(primal, float(total) - 0.5 * float(fresh @ fresh), np.zeros(0))
 
 

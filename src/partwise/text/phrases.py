@@ -24,8 +24,8 @@ LONGEST = 100  # words of a phrase
 Phrase = tuple[str, ...]
 
 
-class Spans(NamedTuple):
-    """Spans that are phrases, by their first token and then by length."""
+class PhraseSpans(NamedTuple):
+    """PhraseSpans that are phrases, by their first token and then by length."""
 
     first: np.ndarray  #: int64, of all tokens end to end
     length: np.ndarray  #: int64
@@ -97,7 +97,7 @@ class PhraseTable:
             return f"in({self.kinds[kind]})"
         return f"in({self.kinds[kind]})|{words}{'+' if words == MANY else ''} word{'s' if words > 1 else ''}"
 
-    def find(self, columns: Columns, column: int = 0) -> Spans:
+    def find(self, columns: Columns, column: int = 0) -> PhraseSpans:
         """All spans of words, the cells of a column, that are phrases."""
         known = np.array([self.words.get(cell.lower(), -1) for cell in columns.cells[column]] or [-1], np.int64)
         words = known[columns.codes[column]] if columns.n_columns else np.zeros(0, np.int64)
@@ -115,9 +115,9 @@ class PhraseTable:
             found.append(np.stack([at[whole], np.full(int(whole.sum()), d), self._phrase_at[node[whole]]]))
         first, length, phrase = np.concatenate([np.zeros((3, 0), np.int64), *found], axis=1)
         order = np.lexsort((length, first))
-        return Spans(first[order], length[order], phrase[order])
+        return PhraseSpans(first[order], length[order], phrase[order])
 
-    def rows(self, spans: Spans, member: np.ndarray | None = None) -> Binary:
+    def rows(self, spans: PhraseSpans, member: np.ndarray | None = None) -> Binary:
         """Features of spans; `member`: the kinds of each, bool (spans, kinds), where they are not those of its phrase."""
         member = self.member[spans.phrase] if member is None else member
         which, kind = np.nonzero(member)

@@ -59,7 +59,7 @@ class Learning:
     C: float | None = option(LEARNING, "Weight of the losses against the regulariser. (default: by the loss)", "-C")
     solver: str | None = option(
         LEARNING,
-        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, kelley, bmrm, bmrm_ls, ocas, "
+        "dca, sdm, lbfgs, eg, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, kelley, bmrm, bmrm_ls, ocas, "
         "proximal, nrbm, polyak, sdcd, lse_cutting_plane, owlqn, admm; with parameters: \"nslack(variant='b')\". "
         "(default: by the loss)",
     )

@@ -335,10 +335,11 @@ class DependencyParser(TreeSuspects, Structured):
         return found
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[int], float]]]:
-        """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle."""
+        """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle.
+
+        With ``order=2``, whose best trees are searched for, trees may be missing.
+        """
         check_k(k)
-        if self.order == 2:
-            raise ValueError(f"The k best trees are known for order=1 only. This {self._who} has order=2.")
         given = self._read(X)
         return self._kbest(self._problem(given, labelled=False), k, given.words.starts, lambda i, heads: heads.tolist())
 
