@@ -21,6 +21,7 @@ VERBS = {
     "suspects": "Labels that are probably wrong, worst first.",
     "repair": "Correct a file, as decided in the page of its suspects.",
     "shrink": "Write a model to a smaller file.",
+    "solve": "The best states of a factor graph in a file, and their probabilities.",
     "compare": "Solvers side by side on one problem.",
     "doctor": "What this installation is made of, and what will have to be compiled.",
     "reproduce": "The papers' tables and figures, each by one command.",

@@ -14,6 +14,7 @@ from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank
 from partwise.tasks.folding.files import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
+from partwise.tasks.graphs.factor_files import read_factor_graphs, write_uai
 from partwise.tasks.graphs.files import Graph, GraphSet, read_graphs, write_graphs
 from partwise.tasks.ranking.files import RankingSet, load_ohsumed, read_letor
 
@@ -49,11 +50,13 @@ __all__ = [
     "read_alignments",
     "read_brackets",
     "read_dot_bracket",
+    "read_factor_graphs",
     "read_graphs",
     "read_letor",
     "read_rna",
     "read_treebank",
     "write_dot_bracket",
     "write_graphs",
+    "write_uai",
     "write_sentences",
 ]
