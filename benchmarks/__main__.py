@@ -29,6 +29,7 @@ NAMES = (
     "alignment",
     "folding",
     "constituency",
+    "ranking",
     "brown",
     "suspects",
     "tree_suspects",

@@ -25,6 +25,7 @@ VERBS = {
     "verify": "Whether a model file is whole, to the last byte.",
     "export": "Write a tagger as one file that needs nothing but numpy.",
     "convert": "Files of annotation tools to column files, and back.",
+    "solve": "The best states of a factor graph in a file, and their probabilities.",
     "compare": "Solvers side by side on one problem.",
     "doctor": "What this installation is made of, and what will have to be compiled.",
     "reproduce": "The papers' tables and figures, each by one command.",

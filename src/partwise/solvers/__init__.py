@@ -14,6 +14,7 @@ from partwise.engine.spelling import Spelling
 from partwise.losses.penalty import check_penalty_weight, check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
+from partwise.solvers.arow import AROW
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.bmrm import BMRM, BMRMLS
@@ -65,6 +66,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Perceptron,
         MIRA,
         KBestMIRA,
+        AROW,
         SGD,
         Pegasos,
         DCA,

@@ -158,6 +158,10 @@ class Ranker(RankingSuspects, Structured):
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.relevance is None:
             raise ValueError("There is no relevance to learn from: give y, or a RankingSet.")
+        if len(given) < 2:
+            words = "One document, 1 sample, has no rank" if len(given) else "X has no rows"
+            shape = f"{len(given)} sample(s) (shape={given.X.shape})"
+            raise ValueError(f"{words}: {self._who} got {shape} while a minimum of 2 is required.")
         if given.qid is None:
             warnings.warn(
                 f"{self._who}: neither `groups` nor `qid` says which query each document belongs to: all {len(given)} are taken "
@@ -233,7 +237,7 @@ class Ranker(RankingSuspects, Structured):
         weights = self._require_fitted()
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.X.shape[1] != weights.size:
-            raise ValueError(f"X has {given.X.shape[1]} features, but {self._who} was trained with {weights.size}.")
+            raise ValueError(f"X has {given.X.shape[1]} features, but {self._who} is expecting {weights.size} features as input.")
         self._check_names(given, list(getattr(self, "feature_names_in_", [])))
         return given
 
