@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -36,6 +36,8 @@ class OnlineSolver(Solver):
         power forgets them sooner (Shamir and Zhang 2013) and costs nothing more.
     """
 
+    scheduled: ClassVar[bool] = False  #: whether steps follow a schedule for all examples, rather than each its own loss
+
     average: bool = True
     average_power: float = 0.0
 
@@ -53,6 +55,13 @@ class OnlineSolver(Solver):
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
         return OnlineState(weights=weights, work=self.workspace(task))
+
+    def going_on(self, task: Task, start: np.ndarray, numbers: dict[str, Any]) -> Any:
+        """A state at `start` with these numbers, without what only a beginning needs."""
+        state = self.init(task, start)
+        for name, value in numbers.items():
+            setattr(state, name, value)
+        return state
 
     def workspace(self, task: Task) -> Any:
         """Scratch memory for the examples of a task."""
