@@ -7,7 +7,7 @@ up among themselves along the tree of `partwise.engine.places`, and one sum come
 If a worker is lost in the middle of a pass, what it had found is found again; if that fails, because the weights were lost with
 it, the pass is begun anew. So the answer is that of the parts, whatever happens to workers on the way, or an error.
 
-Cost of a pass: d weights to each worker, about one vector of d between two workers for each worker but the first, one vector back.
+Cost of a pass: d weights to each worker, about one vector of d between two workers for each worker but one, one vector back.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Examples that are cut into parts which live in several places, and passes over all of them.
 
-What counts is that the answer depends on the parts alone, and not on where they are or on how many there are to do the work: parts
-are visited as they come, but what they find is put together in a fixed order. Sums are formed along a fixed binary tree:
+What counts is that the answer depends on the parts alone, and not on where they are or on how many there are to do the work:
+parts are visited as they come, but what they find is put together in a fixed order. Sums are formed along a fixed binary tree:
 
     total(a, b) = the sum over parts a .. b - 1 = total(a, m) + total(m, b),    m = (a + b) / 2
 

@@ -6,8 +6,8 @@
 
 (iterative parameter mixing, McDonald, Hall and Mann 2010). The perceptron separates what can be separated, as it does alone. For
 other solvers, and data that cannot be separated, it is another algorithm than theirs with another result: a good model, usually
-after somewhat more epochs; the more parts, the more. Examples are always in the same part and within it in an order drawn from the
-seed, so the result depends on the parts and the seed, and not on who does the work.
+after somewhat more epochs; the more parts, the more. Examples are always in the same part and within it in an order drawn from
+the seed, so the result depends on the parts and the seed, and not on who does the work.
 
 A solver whose steps follow a schedule (sgd, pegasos) minimises on each part what the part would stand for: the losses of its
 examples are multiplied by 1 / mu_k, so that the regulariser has the weight it has in the whole.
