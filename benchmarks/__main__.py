@@ -33,6 +33,8 @@ NAMES = (
     "suspects",
     "tree_suspects",
     "part_suspects",
+    "beyond_memory",
+    "cluster",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

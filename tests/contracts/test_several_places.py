@@ -84,7 +84,7 @@ def test_what_cannot_is_refused(corpus):
 def cluster(monkeypatch):
     distributed = pytest.importorskip("distributed")
     monkeypatch.setenv("PARTWISE_INTERPRET", "1")
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client, partwise.interpret():
         yield client
 

@@ -31,7 +31,7 @@ def cluster_client(where: str | None) -> Iterator[Any]:
         n = None if local[1] is None else int(local[1])
         if n == 0:
             raise Refusal("--cluster local[0]: there must be a worker at least.")
-        how = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+        how = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
         with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
             yield client
         return
