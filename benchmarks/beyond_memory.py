@@ -1,6 +1,6 @@
 """A made-up corpus larger than memory: an epoch in a process that may take a tenth of it, beside one that may take all.
 
-Sentences of 25 tokens with 20 features each, packed (`make_corpus`); the label of a token depends on one of its features, with some
+Sentences of 25 tokens with 20 features each, packed (`make_corpus`); the label of a token depends on one of its features, with
 noise. A process that is limited by a control group (memory of its own and what the system keeps of files for it, together) trains
 on it, and one that is not. By default 4 GB, with --short 0.2 GB.
 

@@ -1,9 +1,9 @@
-"""Passes on a dask cluster of processes on this machine, beside threads: seconds and bytes of a round.
+"""Rounds on a dask cluster of processes on this machine, beside threads: seconds and bytes.
 
-A made-up corpus (`benchmarks.beyond_memory`) is cut into 32 parts. A round is what a batch solver asks for: losses and their
-gradient at some weights. It is timed in threads of one process, and on 1, 2 and 4 workers, for 1 and 10 million weights; what
-grows with the weights is measured by a round without examples to speak of. With a delay for each message (an asynchronous sleep in
-the transport), which stands for a network, the model of docs/cluster.md is put to the test.
+A round sends weights to 32 parts and adds up as many numbers as there are weights along the tree, as a batch solver does for a
+gradient, but without examples: what it takes is what a cluster adds to the work. On 1, 2 and 4 workers, for 10^4, 10^6 and
+10^7 weights, beside two threads of one process. Then with a delay for each message that this process sends (an asynchronous
+sleep in the transport), which stands for a network.
 """
 
 from __future__ import annotations

@@ -116,7 +116,8 @@ def test_workers_that_are_killed_change_nothing(corpus, cluster):
     def kill():
         while not over.is_set() and len(killed) < 20:
             time.sleep(rng.uniform(0.2, 1.0))
-            alive = [worker.pid for worker in cluster.cluster.workers.values() if getattr(worker, "pid", None)]
+            known = {about["name"] for about in cluster.scheduler_info(n_workers=-1)["workers"].values()}  # not while they start
+            alive = [worker.pid for name, worker in cluster.cluster.workers.items() if name in known and worker.pid]
             if alive:
                 victim = alive[int(rng.integers(len(alive)))]
                 try:

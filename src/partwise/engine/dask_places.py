@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.engine.places import Parts, Places, along_tree
+from partwise.engine.places import PlacedParts, Places, along_tree
 
 LARGE = 10_000  # bytes: what is larger is sent to each worker once rather than with each task
 ATTEMPTS = 20  # how often a pass is begun anew before it is given up
@@ -48,6 +48,8 @@ class DaskPlaces(Places):
         super().__init__(*given, **more)
         if versions is not None:
             self.check_versions(versions)
+
+    patience = 2.0  #: seconds after which it is asked whether there are workers at all
 
     def first_parts(self) -> Any:
         return DaskParts(self, None, None, (), None)
@@ -88,6 +90,17 @@ class DaskPlaces(Places):
         self.bytes_sent += value.nbytes
         return self.client.scatter(value, broadcast=True, hash=False)
 
+    def gather(self, futures: list[Any]) -> list[Any]:
+        """What the futures stand for; where nobody works on them any more, an error instead of waiting for ever."""
+        from distributed import TimeoutError, wait
+
+        while True:
+            try:
+                wait(futures, timeout=self.patience)
+                return self.client.gather(futures)
+            except TimeoutError:
+                self.workers()
+
     def attempt(self, work: Callable[[], Any]) -> Any:
         """What `work` makes of futures, begun anew where workers are lost."""
         from distributed import CancelledError, KilledWorker
@@ -109,7 +122,7 @@ class DaskPlaces(Places):
         raise AssertionError
 
 
-class DaskParts(Parts):
+class DaskParts(PlacedParts):
     """Futures of the parts."""
 
     generation = -1
@@ -142,7 +155,7 @@ class DaskParts(Parts):
     def each(self, function: Callable[..., Any], *shared: Any, pieces: Sequence[tuple[Any, ...]] | None = None) -> list[Any]:
         def work() -> list[Any]:
             more = [self.places.ship(value) for value in shared]
-            return self.places.client.gather([self.task(k, function, more, pieces) for k in range(len(self.places))])
+            return self.places.gather([self.task(k, function, more, pieces) for k in range(len(self.places))])
 
         return self.places.attempt(work)
 
@@ -167,6 +180,6 @@ class DaskParts(Parts):
             def added(a: Any, b: Any) -> Any:  # submitted as soon as its leaves are: memory is freed on the way
                 return self.places.client.submit(add, a, b, pure=False)
 
-            return along_tree(len(self.places), leaf, added).result()
+            return self.places.gather([along_tree(len(self.places), leaf, added)])[0]
 
         return self.places.attempt(work)

@@ -45,7 +45,7 @@ class Places(Elsewhere):
 
     def first_parts(self) -> Any:
         """The parts as they are loaded."""
-        return Parts(self, None, None, (), None)
+        return PlacedParts(self, None, None, (), None)
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -68,7 +68,7 @@ class Places(Elsewhere):
         return [values[a:b] for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
 
 
-class Parts:
+class PlacedParts:
     """What is made of each part, and stays where it is."""
 
     def __init__(self, places: Any, before: Any, function: Any, shared: tuple[Any, ...], pieces: Any):

@@ -129,7 +129,9 @@ def write(task, writer, files, options, make, jobs, shard_megabytes, say) -> Pac
     return finish(task, writer, problems, about, shard_megabytes)
 
 
-def finish(task: RegisteredTask, writer: PackedWriter, problems: dict[str, Any], about: Mapping[str, Any], megabytes: float) -> Any:
+def finish(
+    task: RegisteredTask, writer: PackedWriter, problems: dict[str, Any], about: Mapping[str, Any], megabytes: float
+) -> Any:
     """Cut what is written into shards, add up checksums, and give the folder its name."""
     whole = problems[""]
     edges = cut(whole, megabytes * 1e6)
