@@ -35,6 +35,8 @@ NAMES = (
     "tree_suspects",
     "part_suspects",
     "torch",
+    "beyond_memory",
+    "cluster",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

@@ -314,10 +314,7 @@ def forget(problem, which, targets):
 
 @kernel
 def take(problem, which):
-    """The examples numbered `which`, or those of a slice, as a problem of their own. Called from Python only.
-
-    What a slice takes may be views: nothing is copied but where things begin.
-    """
+    """The examples numbered `which`, or in a slice (then views), as a problem of their own. Called from Python only."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

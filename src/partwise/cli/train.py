@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import cluster_client
 from partwise.cli.common import in_words, print_json
 from partwise.cli.options import Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
@@ -88,8 +89,16 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
             return core(**{**more, **given})
         return going_on(task, how.start_from, given)
 
+    if how.cluster is not None and not is_packed(file):
+        raise Refusal(
+            f"--cluster: workers load their examples themselves. Pack them first: partwise pack {task.verb} {file} -o ..."
+        )
     training = (task.command.start_packed if is_packed(file) else task.command.start)(file, dev, options, make)
-    session.fit(training)
+    with cluster_client(how.cluster) as client:
+        training.estimator.engine = client
+        training.estimator.mixing_epochs = how.mixing_epochs or 1
+        session.fit(training)
+    training.estimator.engine = None
     session.finish(training)
 
 

@@ -167,6 +167,11 @@ class PackedWriter:
             file.flush()
             os.fsync(file.fileno())
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays so far."""
+        return sum(n * self._bytes_of_row(name) for name, n in self.rows.items())
+
     def arrays(self) -> dict[str, np.ndarray]:
         """All arrays so far, mapped."""
         self._head()

@@ -34,11 +34,12 @@ class Task:
     seed: int = 0
     shuffle: bool = True
     dtype: Any = np.float64
-    n_jobs: int | None = None
+    n_jobs: Any = None  #: threads, or other places (`partwise.engine.places`)
     tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
     l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
     lists: tuple[int, int] | None = None  #: (features, labels) of weights to be kept as lists of what is not zero; None: arrays
     penalty_weight: np.ndarray | None = None  #: (d,) lambda_j in the penalty 1/2 sum_j lambda_j w_j^2; None: all are 1
+    digest: int | None = None  #: a checksum of the problem, where it is known
     shards: np.ndarray | None = None  #: (S + 1,) first example of each shard, and the end: examples that lie together on disk
 
     @property
@@ -112,6 +113,7 @@ class Solver:
     model_suffices: ClassVar[bool] = False  #: whether `bounds` is `value_at` the model, so that `finish` may come before it
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
+    everywhere: ClassVar[bool] = False  #: whether it sees examples by passes over all of them alone, which may be made elsewhere
     weighted: ClassVar[bool] = False  #: whether it takes a penalty of its own for each weight
 
     @property

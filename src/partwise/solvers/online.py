@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class OnlineSolver(Solver):
     """
 
     model_suffices = True
+    scheduled: ClassVar[bool] = False  #: whether steps follow a schedule for all examples, rather than each its own loss
 
     average: bool = True
     average_power: float = 0.0
@@ -57,6 +58,13 @@ class OnlineSolver(Solver):
         size = kernels.n_weights(task.problem)
         weights = make_weights(size, task.dtype, self.average, start, self.average_power, task.lists)
         return OnlineState(weights=weights, work=self.workspace(task))
+
+    def going_on(self, task: Task, start: np.ndarray, numbers: dict[str, Any]) -> Any:
+        """A state at `start` with these numbers, without what only a beginning needs."""
+        state = self.init(task, start)
+        for name, value in numbers.items():
+            setattr(state, name, value)
+        return state
 
     def workspace(self, task: Task) -> Any:
         """Scratch memory for the examples of a task."""

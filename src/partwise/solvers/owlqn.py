@@ -132,6 +132,7 @@ class OWLQN(Solver):
     """
 
     name = "owlqn"
+    everywhere = True
     default_epochs = 300
     accepted = "smooth losses (finite beta, or squared and summed)"
     free_bounds = True

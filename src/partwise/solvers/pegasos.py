@@ -48,6 +48,7 @@ O. Shamir, T. Zhang (2013). Stochastic gradient descent for non-smooth optimizat
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 
@@ -60,6 +61,7 @@ from partwise.losses.in_loops import add_gradient, evaluate
 from partwise.losses.penalty import squared_length
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
+from partwise.solvers.online import OnlineSolver
 from partwise.solvers.sgd import StochasticSolver, StochasticState
 from partwise.solvers.weights import NORM, SCALE, add, enter, no_weights, shrink
 
@@ -145,6 +147,10 @@ class Pegasos(StochasticSolver):
             state.steps, state.is_dual = np.count_nonzero(task.C), False
         self.set_radius(task, state)
         return state
+
+    def going_on(self, task, start, numbers):
+        plain = dataclasses.replace(self, project=False)  # the radius is among the numbers
+        return OnlineSolver.going_on(plain, task, start, numbers)
 
     def set_radius(self, task, state):
         """That of the ball; 0: there is none."""

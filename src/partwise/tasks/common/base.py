@@ -87,7 +87,7 @@ class Structured(Solving):
             held, problem = kernels.take(problem, slice(kept, n)), kernels.take(problem, slice(0, kept))
             weight, shards = None if weight is None else weight[:kept], np.unique(np.minimum(shards, kept))
         seed = self._seed()
-        self._solve(problem, loss, weight, held, None, seed, checkpoint, shards)
+        self._solve(problem, loss, weight, held, None, seed, checkpoint, corpus, shards)
         for name, beside, own in corpus.beside():
             setattr(self, f"{name}_weights_", self._solve_beside(name, beside, loss, own, seed))
         self._solved(problem)

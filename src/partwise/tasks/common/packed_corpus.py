@@ -8,6 +8,7 @@ some of them. How shards were cut changes nothing for solvers that look at all e
 
 from __future__ import annotations
 
+import functools
 import os
 import zlib
 from collections.abc import Iterator
@@ -16,8 +17,10 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.places import Places
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import PackedError, map_arrays, read_manifest
+from partwise.files.version import __version__
 from partwise.tasks.common.registry import BY_ESTIMATOR, RegisteredTask
 
 MODEL = "model"
@@ -133,6 +136,62 @@ class PackedCorpus:
             for k in range(self.n_shards):
                 self.shard(k)
         return self
+
+    def places(self, engine: Any, n_jobs: int | None = None) -> Places:
+        """Its examples in several places: "parts" of this process, or the workers of a dask cluster ("dask", or its client)."""
+        few = np.unique(np.round(np.linspace(0, self.n_shards, min(self.n_shards, LEAVES) + 1)).astype(int))
+        load = functools.partial(load_part, self.path, self.verify, versions())
+        given = (self.problem, self.shards[few], load, n_jobs)
+        if isinstance(engine, str) and engine == "parts":
+            return Places(*given, digest=self.digest)
+        from partwise.engine.dask_places import DaskPlaces
+
+        return DaskPlaces(client_of(engine), *given, digest=self.digest, versions=versions)
+
+
+LEAVES = 32  # parts that a cluster works on, at most: a sum of gradients costs an addition for each
+
+
+def client_of(engine: Any) -> Any:
+    """The client of a cluster: `engine` itself, or that in use."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("engine='dask' needs dask.distributed: pip install 'partwise[cluster]'.") from None
+    if isinstance(engine, distributed.Client):
+        return engine
+    try:
+        return distributed.get_client()
+    except ValueError:
+        raise ValueError(
+            "engine='dask' needs a cluster: with dask.distributed.Client(...): around this call, or engine=client."
+        ) from None
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines that work together."""
+    import platform
+
+    return {"python": platform.python_version(), "numpy": np.__version__, "partwise": __version__}
+
+
+@functools.lru_cache(maxsize=4)
+def opened(path: str, verify: bool, digest: float) -> PackedCorpus:
+    """A corpus, once for each process."""
+    return PackedCorpus(path, verify)
+
+
+def load_part(path: str, verify: bool, expected: dict[str, str], first: int, last: int) -> Any:
+    """Examples of a corpus, which are whole shards, in the process where this is called; checksums are compared."""
+    if (found := versions()) != expected:
+        raise RuntimeError(f"A worker has other versions: {found}, instead of {expected}.")
+    try:
+        corpus = opened(path, verify, os.stat(os.path.join(path, "manifest.json")).st_mtime)
+    except OSError as error:
+        raise PackedError(f"A worker cannot read {path!r}, which all must see under that name: {error}") from None
+    for k in range(int(np.searchsorted(corpus.shards, first)), int(np.searchsorted(corpus.shards, last))):
+        corpus.shard(k)
+    return kernels.take(corpus.problem, slice(first, last))
 
 
 def prefix(name: str) -> str:

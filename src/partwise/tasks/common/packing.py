@@ -126,8 +126,15 @@ def write(task, writer, files, options, make, jobs, shard_megabytes, say) -> Pac
         problems = write_fit(writer, training)
         model_file.save(training.estimator, place)
         about = {**training.about(), "describe": training.describe}
+    return finish(task, writer, problems, about, shard_megabytes)
+
+
+def finish(
+    task: RegisteredTask, writer: PackedWriter, problems: dict[str, Any], about: Mapping[str, Any], megabytes: float
+) -> Any:
+    """Cut what is written into shards, add up checksums, and give the folder its name."""
     whole = problems[""]
-    edges = cut(whole, shard_megabytes * 1e6)
+    edges = cut(whole, megabytes * 1e6)
     sums = [checksum_of(kernels.take(whole, slice(a, b)), whole) for a, b in zip(edges[:-1], edges[1:], strict=True)]
     writer.finish(
         {
@@ -186,7 +193,7 @@ def write_parts(writer: PackedWriter, parts: Iterator[Any], say: Callable[[str],
         examples = int(kernels.n_examples(problem)) + (writer.notes[-1]["examples"] if writer.notes else 0)
         note = {"about": about, "ends": last, "examples": examples}
         writer.append({prefix("") + name: array for name, array in rows.items()}, note)
-        say(f"packed {examples:,} examples, {sum(array.nbytes for array in writer.arrays().values()) / 1e9:.2f} GB")
+        say(f"packed {examples:,} examples, {writer.nbytes / 1e9:.2f} GB")
     if not writer.notes:
         raise PackedError("There are no examples to pack.")
     return together(writer.notes[-1]["about"], below(writer.arrays(), prefix("")))

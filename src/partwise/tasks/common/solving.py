@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -47,9 +48,10 @@ class Solving(Parameters):
         start: Any,
         seed: int,
         checkpoint: Any = None,
+        corpus: Any = None,
         shards: np.ndarray | None = None,
     ) -> None:
-        """Minimise over `problem` and keep what came out; `shards`: see `Task`."""
+        """Minimise over `problem` and keep what came out; `corpus` and `shards`: whose it is, if it is on disk."""
         if self.packer is not None:
             self.packer.append(("", problem, sample_weight))
             self._keep_nothing(kernels.n_weights(problem), loss)
@@ -58,7 +60,10 @@ class Solving(Parameters):
 
         chosen, solver = self._choose(loss, problem, weight=sample_weight)
         task = make_task(problem, loss, chosen.C, sample_weight, seed, True, self._dtype, self.n_jobs, self.l1_ratio)
-        task = dataclasses.replace(task, shards=cast(Any, shards))
+        if corpus is not None:
+            task = dataclasses.replace(task, shards=cast(Any, shards), digest=corpus.digest)
+        if self.engine is not None:
+            solver, task = self._elsewhere(solver, task, corpus)
         if start is not None:
             self._check_size(problem, start)
         self._check_average(solver)
@@ -69,6 +74,27 @@ class Solving(Parameters):
         if start is None:
             task = dataclasses.replace(task, lists=cast(Any, self._listed(task, solver)))
         self._run(solver, task, loss, validation, start, checkpoint, chosen.epochs)
+
+    def _elsewhere(self, solver: Solver, task: Task, corpus: Any) -> tuple[Solver, Task]:
+        """The solver and the task for examples that are worked on in several places."""
+        from partwise.solvers import CCCP, SOLVERS
+        from partwise.solvers.mixing import Mixed
+        from partwise.solvers.online import OnlineSolver
+
+        if corpus is None or corpus.problem is not task.problem:
+            what = "early_stopping=True needs validation=" if corpus is not None else "fit needs a PackedCorpus (partwise pack)"
+            raise ValueError(f"With engine={self.engine!r}, {what}: workers load their examples themselves.")
+        inside = solver.solver if isinstance(solver, CCCP) else solver
+        if isinstance(inside, OnlineSolver):
+            mixed = Mixed(inside, self.mixing_epochs)
+            solver = dataclasses.replace(solver, solver=mixed) if isinstance(solver, CCCP) else mixed
+        elif not inside.everywhere:
+            able = [name for name, kind in SOLVERS.items() if kind.everywhere is True or issubclass(kind, OnlineSolver)]
+            raise ValueError(
+                f"Solver {inside.name!r} keeps something for every example, which would have to be where the example is, and its "
+                f"steps depend on each other: it cannot work in several places. Solvers that can: {', '.join(able)}."
+            )
+        return solver, dataclasses.replace(task, n_jobs=corpus.places(self.engine, self.n_jobs))
 
     def _solve_beside(self, name: str, problem: Any, loss: Loss, sample_weight: Any, seed: int) -> np.ndarray:
         """Weights of a second problem of the task, by DCA. They are to be kept as the attribute ``<name>_weights_``."""
@@ -124,24 +150,30 @@ class Solving(Parameters):
         return None
 
     def _run(self, solver, task, loss, validation, start, checkpoint, max_epochs, evaluate=None) -> None:
+        from partwise.engine.dask_places import ClusterLost
         from partwise.solvers.checkpoint import Checkpoint
         from partwise.solvers.loop import run
         from partwise.solvers.online import OnlineSolver
 
         saver = None if checkpoint is None else Checkpoint(checkpoint, self.checkpoint_seconds)
-        result = run(
-            solver,
-            task,
-            max_epochs=max_epochs,
-            tol=self.tol,
-            validation=validation,
-            patience=self.patience or (20 if solver.certified or not isinstance(solver, OnlineSolver) else 5),
-            callbacks=[*self._callbacks(), *([saver.save] if saver else [])],
-            evaluate=evaluate or self._evaluate(solver),
-            start=start,
-            resume=saver.load(solver, task) if saver else None,
-            keep_state=False,
-        )
+        try:
+            result = run(
+                solver,
+                task,
+                max_epochs=max_epochs,
+                tol=self.tol,
+                validation=validation,
+                patience=self.patience or (20 if solver.certified or not isinstance(solver, OnlineSolver) else 5),
+                callbacks=[*self._callbacks(), *([saver.save] if saver else [])],
+                evaluate=evaluate or self._evaluate(solver),
+                start=start,
+                resume=saver.load(solver, task) if saver else None,
+                keep_state=False,
+            )
+        except ClusterLost as error:
+            there = saver is not None and os.path.exists(saver.path)
+            more = f"What was learnt is in {saver.path!r}: the same call (--resume) goes on from it." if there and saver else ""
+            raise ClusterLost(f"{error} {more or 'There is no checkpoint yet.'}") from error
         self._keep(result, loss)
         self._stream: dict[str, Any] | None = None  # what partial_fit remembers between calls
         if saver and result.status != "interrupted":
