@@ -98,6 +98,7 @@ class Judgement(NamedTuple):
     parts: np.ndarray  #: (positions,) log-odds that the position is wrong
     noise: Any  #: `Noise`, or `partwise.solvers.error_rates.ErrorRates`
     contradicted: np.ndarray | None = None  #: (positions,) bool: what the judge predicts by x alone is not what is given
+    random: np.ndarray | None = None  #: (N,) probability that the example is random as a whole
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,12 +374,13 @@ def judged(
     """What judges and noise make of all examples of a problem, each of which has one judge."""
     whole = no_evidence(problem)
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
-    contradicted = np.zeros(len(parts), np.bool_)
+    contradicted, at_random = np.zeros(len(parts), np.bool_), np.zeros(len(examples))
     for j in judges:
         found = look(j, noise, True, n_jobs)
         sums, starts = found.sums, found.starts
         how = explained(sums, sums[:, COUNT], noise)
-        random = np.repeat(1.0 - how.meaning, np.diff(starts))
+        at_random[j.which] = 1.0 - how.meaning
+        random = np.repeat(at_random[j.which], np.diff(starts))
         factor = np.repeat(how.factor, np.diff(starts))
         # what is given says nothing of the truth where it is random; where it leaves no doubt, the prediction may have some
         told = np.repeat(totals(found.disputed, starts) > 0, np.diff(starts)) & (random < 0.5)
@@ -403,7 +405,7 @@ def judged(
             parts[at] = 0.5 * (parts[at] + alone)
             none = -totals(np.logaddexp(0.0, alone), starts)
             examples[j.which] = 0.5 * (examples[j.which] + log_rest(none) - none)
-    return Judgement(whole, examples, parts, noise, contradicted)
+    return Judgement(whole, examples, parts, noise, contradicted, at_random)
 
 
 def log_rest(log_p: np.ndarray) -> np.ndarray:
