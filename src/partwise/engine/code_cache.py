@@ -2,8 +2,8 @@
 
 Reading compiled code is running it. So a file is read only if nobody but its owner can have written it, the owner being the user
 who runs this, or the administrator; and only from a directory of which the same is true. A file begins with a digest of the rest:
-what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails. What cannot be written is not kept,
-and one line says so.
+what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails. What cannot be written is not
+kept, and one line says so.
 """
 
 from __future__ import annotations
