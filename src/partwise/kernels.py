@@ -54,12 +54,6 @@ def width(problem):
     return 1
 
 
-@kernel(default=True)
-def n_emitted(problem):
-    """How many rows of weights, the first ones, are read by `features.rows.emit` alone: they may be lists of what is not zero."""
-    return 0
-
-
 @kernel
 def n_parts(problem, i):
     """Number of parts of example i: the length of theta and of part marginals."""

@@ -98,6 +98,12 @@ def emit(rows, r, w, width, out):
     """
 
 
+@kernel(default=True)
+def n_emitted(problem):
+    """How many rows of weights, the first ones, a structure reads by `emit` alone: they may be lists of what is not zero."""
+    return 0
+
+
 @kernel
 def emit_difference(rows, r, w, width, a, b):
     """x_r . (W[:, a] - W[:, b])."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
+from partwise.features.rows import n_emitted
 from partwise.losses.records import Loss
 from partwise.tasks.common.parameters import Parameters
 
@@ -181,7 +182,7 @@ class Solving(Parameters):
 
     def _listed(self, task: Task, solver: Solver) -> tuple[int, int] | None:
         """(features, labels), if the weights are so many that lists of what is not zero are better; None: arrays."""
-        features, labels = kernels.n_emitted(task.problem), kernels.width(task.problem)
+        features, labels = n_emitted(task.problem), kernels.width(task.problem)
         large = features * labels * np.dtype(task.dtype).itemsize >= self.listed_from and labels >= MANY
         return (features, labels) if large and solver.suits_lists(task.loss, self._evaluate(solver)) else None
 
