@@ -1,7 +1,8 @@
 """The built site in headless Chromium: ``python docs/check_site.py build/site``.
 
 Every page is opened as a file, without a network, at 390 pixels. What is reported: links that lead nowhere (anchors included),
-pages that take more than two clicks from the first, errors of the console, formulas that were not set, and pages wider than the screen.
+pages that take more than two clicks from the first, errors of the console, formulas that were not set, and pages that are wider
+than the screen.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Every block of Python on the pages runs, in its order, page by page; examples in docstrings say what comes.
 
 A block after ``<!-- beside: PACKAGE -->`` shows another tool and runs where that is installed. One after
-``<!-- output of: COMMAND -->`` is what a command printed. Blocks that name a file are parts of it: ``test_walkthroughs`` has them.
+``<!-- output of: COMMAND -->`` is what a command printed. Blocks that name a file are parts of it, and run in
+``test_walkthroughs``.
 """
 
 from __future__ import annotations
