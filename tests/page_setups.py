@@ -27,15 +27,15 @@ def copies(verb: str, folder: Path, *names: str) -> None:
 
 def tagging(folder: Path) -> dict[str, Any]:
     """Sequences, a fitted labeler, column files."""
-    X, y = make_tagged_sequences(20, seed=0)
-    X_test, y_test = make_tagged_sequences(10, seed=1)
+    X, y = make_tagged_sequences(8, seed=0)
+    X_test, y_test = make_tagged_sequences(6, seed=1)
     labeler = SequenceLabeler(max_epochs=2).fit(X, y)
     for name in ("train.txt.gz", "huge.txt.gz"):
         (folder / name).write_bytes(gzip.compress(sentences(12, 0).encode()))
     (folder / "dev.txt").write_text(sentences(6, 1))
     return {
         "X": X, "y": y, "X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test, "labeler": labeler,
-        "batches": [(X[:10], y[:10]), (X[10:], y[10:])], "labels": sorted({one for labels in y for one in labels}),
+        "batches": [(X[:4], y[:4]), (X[4:], y[4:])], "labels": sorted({one for labels in y for one in labels}),
         "SequenceLabeler": SequenceLabeler, "Classifier": Classifier, "np": np,
     }  # fmt: skip
 

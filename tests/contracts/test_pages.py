@@ -72,6 +72,9 @@ def test_every_block_can_be_read():
             ast.parse(text, page)
 
 
+LONG = {"partwise.DependencyParser", "partwise.RnaFolder"}  # many seconds in the interpreter
+
+
 def names() -> list[str]:
     """Everything that the reference shows."""
     modules = ("partwise", "partwise.metrics", "partwise.datasets", "partwise.bridges", "partwise.objective", "partwise.passes")
@@ -84,7 +87,7 @@ def names() -> list[str]:
 
 
 @pytest.mark.interpreted
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in names()])
 def test_examples_of_the_reference(name):
     module, _, own = name.rpartition(".")
     value = getattr(importlib.import_module(module), own)
