@@ -152,7 +152,8 @@ dist-test: dist
 # Needs uv on the PATH (pip install uv)
 test-lowest:
 	uv venv --quiet --clear build/lowest
-	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e . pytest hypothesis
+	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e .
+	uv pip install --quiet --python build/lowest/bin/python "pytest>=8" "hypothesis>=6.90"
 	PARTWISE_CACHE_DIR=$(CURDIR)/build/lowest/cache build/lowest/bin/python -m pytest -q -m "not slow" \
 		tests/contracts/test_public_face.py tests/contracts/test_solve.py tests/tasks/tagging tests/tasks/classification
 

@@ -123,6 +123,7 @@ html_static_path = ["_static", str(MATHJAX.parent)]
 html_css_files = ["partwise.css"]
 html_favicon = "_static/logo.svg"
 html_show_sourcelink = False
+html_context = {"default_mode": "auto"}
 html_copy_source = False
 html_theme_options = {
     "logo": {"text": "partwise", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},

@@ -36,7 +36,7 @@ def draw(node, axis, first, depth):
     for place, low, _ in places:
         axis.plot([x, place], [-depth - 0.18, -low + 0.22], color="0.6", lw=1.2, zorder=0)
     p = probability.get((node.label, first, first + n))
-    face = "#eef2f6" if p is None else plt.get_cmap("Blues")(0.15 + 0.6 * p)
+    face = "#eef2f6" if p is None else plt.get_cmap("Blues")(0.1 + 0.35 * p)
     axis.text(x, -depth, node.label, ha="center", va="center", bbox={"boxstyle": "round", "fc": face, "ec": "0.7"})
     return x, n
 

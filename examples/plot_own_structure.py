@@ -24,7 +24,7 @@ train, test = make_documents(300, seed=1), make_documents(300, seed=2)
 # %%
 # A structural SVM by two solvers and a conditional random field: what they reach, epoch by epoch.
 figure, axis = plt.subplots(figsize=(6, 3.8), layout="constrained")
-for loss, solver in (("hinge", "dca"), ("hinge", "bcfw"), ("crf", "lbfgs")):
+for loss, solver in (("hinge", "sdm"), ("hinge", "bcfw"), ("crf", "lbfgs")):
     result = solve(train, loss, solver, C=0.1, max_epochs=30, evaluate="epoch")
     gaps = [max(record.primal - result.primal, 1e-6) / result.primal for record in result.history]
     axis.semilogy(range(1, len(gaps) + 1), gaps, "o-", ms=3, label=f"{loss} by {solver}")

@@ -21,7 +21,7 @@ problem = chain_problem(np.concatenate(X), lengths=[len(word) for word in X], go
 # Values after every epoch. An epoch is a pass over all words, whatever the solver does with it.
 runs = {
     name: solve(problem, "hinge", name, C=0.1, max_epochs=40, tol=1e-4, evaluate="epoch")
-    for name in ("pegasos", "dca", "sdm", "bcfw", "bmrm")
+    for name in ("pegasos", "sdm", "bcfw", "oneslack", "bmrm")
 }
 best = max(run.dual for run in runs.values())
 figure, axis = plt.subplots(figsize=(6.4, 4), layout="constrained")

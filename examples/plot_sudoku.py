@@ -22,9 +22,9 @@ given = np.array([[int(c) if c.isdigit() else 0 for c in row] for row in PUZZLE]
 # once.
 g = FactorGraph()
 x = g.bits((9, 9, 9))
-scores = np.zeros((9, 9, 9, 2))
+scores = np.zeros((9, 9, 9, 1))
 for r, c in zip(*np.nonzero(given), strict=True):
-    scores[r, c, given[r, c] - 1, 1] = 10.0
+    scores[r, c, given[r, c] - 1, 0] = 10.0
 g.unary(x, scores)
 for a in range(9):
     for b in range(9):

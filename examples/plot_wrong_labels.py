@@ -23,7 +23,7 @@ wrong = np.concatenate([[a != b for a, b in zip(one, two, strict=True)] for one,
 # %%
 # How probable is it that a label is wrong?
 labeler = SequenceLabeler("crf")
-probability = np.concatenate(list(labeler.suspicion(X, noisy.y, parts=True)))
+probability = labeler.suspicion(X, noisy.y, parts=True)
 print(f"average precision {average_precision(wrong, probability):.3f}")
 
 figure, axis = plt.subplots(figsize=(6, 3.6), layout="constrained")
@@ -41,7 +41,7 @@ print(len(suspects), "sentences listed; the first:", suspects[0].parts[0])
 mended = [list(labels) for labels in noisy.y]
 for suspect in suspects:
     for part in suspect.parts:
-        mended[suspect.index][part.part] = part.believed
+        mended[suspect.example][part.part] = part.believed
 
 found = {}
 for name, labels in (("as given", noisy.y), ("mended", mended), ("no errors", y)):

@@ -253,6 +253,14 @@ def solve(
         Weights to start from.
     resume : SolveResult, optional
         Go on from a previous result, exactly as if it had not stopped.
+
+    Examples
+    --------
+    >>> from partwise import chain_problem
+    >>> problem = chain_problem(np.eye(4), lengths=[2, 2], gold=[0, 1, 1, 0])
+    >>> result = solve(problem, "hinge", "sdm", C=1.0)
+    >>> result.converged, bool(0 <= result.primal - result.dual <= 1e-3 * result.primal)
+    (True, True)
     """
     task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs, l1_ratio, penalty_weight)
     if resume is not None and solver == "auto":

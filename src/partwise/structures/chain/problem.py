@@ -88,6 +88,12 @@ def chain_problem(
     known : bool array (sets, L), optional
         Sets of acceptable labels: a gold of ``n_labels + k`` says that the true label is one of ``known[k]`` (all of them:
         nothing is known). The answer is then a PartialChainProblem, if any set in use has more than one label.
+
+    Examples
+    --------
+    >>> problem = chain_problem(np.eye(5), lengths=[3, 2], gold=[0, 1, 0, 1, 1])
+    >>> problem.starts.tolist()
+    [0, 3, 5]
     """
     rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
     lengths = np.asarray(lengths, np.int64).reshape(-1)

@@ -88,7 +88,7 @@ class RnaFolder(FoldingSuspects, Structured):
     Examples
     --------
     >>> sequences, structures = ["GGGAAAACCC", "GCGAAAGC"], ["(((....)))", "((....))"]
-    >>> RnaFolder().fit(sequences, structures).predict(["GGGAAAACCC"])  # doctest: +SKIP
+    >>> RnaFolder().fit(sequences, structures).predict(["GGGAAAACCC"])
     ['(((....)))']
     """
 

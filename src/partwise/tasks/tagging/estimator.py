@@ -109,7 +109,7 @@ class SequenceLabeler(Decoder):
     --------
     >>> X = [[["the"], ["dog"], ["barks"]], [["a"], ["cat"]]]
     >>> y = [["D", "N", "V"], ["D", "N"]]
-    >>> SequenceLabeler(solver="dca").fit(X, y).predict([[["a"], ["dog"]]])  # doctest: +SKIP
+    >>> SequenceLabeler(solver="dca").fit(X, y).predict([[["a"], ["dog"]]])
     [['D', 'N']]
     """
 
