@@ -217,10 +217,27 @@ def test_links_are_not_followed(files, tmp_path):
 
 
 def test_where_nothing_can_be_kept(files, monkeypatch):
+    assert code_cache.why_not_kept(files.path) == ""
     files.path.parent.write_text("a file where the directory should be")
-    files.write("key", b"code")
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*every process compiles for itself") as told:
+        files.write("key", b"code")
+        files.write("other", b"code")
+    assert len(told) == 1
     files.clear()
     assert files.read("key") is None
+    assert "cannot be written to" in code_cache.why_not_kept(files.path)
+
+
+@posix
+def test_what_is_announced_is_true(files, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("PARTWISE_QUIET", raising=False)
+    for mode, said in ((0o700, "kept on disk"), (0o777, "not kept, for others may write")):
+        files.path.mkdir(parents=True, exist_ok=True)
+        files.path.chmod(mode)
+        monkeypatch.setattr(code_cache, "_announced", False)
+        files.announce()
+        assert said in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------------------

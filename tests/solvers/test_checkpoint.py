@@ -20,7 +20,7 @@ pytestmark = pytest.mark.interpreted
 RNG = np.random.default_rng(0)
 PROBLEM = multiclass_problem(RNG.normal(size=(12, 4)), RNG.integers(0, 3, 12))
 LOSS = {"cccp": "ramp", "out_of_fold": "ramp", "perceptron": "perceptron", "sdcd": "summed", "lse_cutting_plane": "summed"}
-LOSS |= dict.fromkeys(("lbfgs", "owlqn"), "crf")
+LOSS |= dict.fromkeys(("lbfgs", "owlqn", "eg"), "crf")
 EVERY = {name: make() for name, make in SOLVERS.items()} | {"cccp": CCCP(SOLVERS["sdm"]()), "out_of_fold": OutOfFold()}
 
 

@@ -5,10 +5,12 @@ def main() -> None:
     """Run ``partwise``."""
     import gc
     import sys
+    import warnings
 
     from partwise.cli.process import end_interrupted, fill_streams, hear_signals, was_interrupted
 
     hear_signals()
+    warnings.formatwarning = lambda message, *place: f"note: {message}\n"  # a line for people, without the place in our sources
     gc.set_threshold(100_000, 10, 10)  # modules that are loaded are no garbage: looking for it takes a tenth of the start
     try:
         fill_streams()

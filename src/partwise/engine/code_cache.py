@@ -2,7 +2,8 @@
 
 Reading compiled code is running it. So a file is read only if nobody but its owner can have written it, the owner being the user
 who runs this, or the administrator; and only from a directory of which the same is true. A file begins with a digest of the rest:
-what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails.
+what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails. What cannot be written is not
+kept, and one line says so.
 """
 
 from __future__ import annotations
@@ -156,10 +157,11 @@ class CodeFiles:
                 unfinished = file.name
                 file.write(sealed(data))
             os.replace(file.name, path)
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
                 if unfinished is not None:
                     os.unlink(unfinished)
+            _tell_not_kept(self.path, error.strerror or str(error))
 
     def _remove_stale(self) -> None:
         for file in self.path.glob(f"{self.prefix}-*"):
@@ -178,11 +180,28 @@ class CodeFiles:
         if _announced or os.environ.get("PARTWISE_QUIET") or not sys.stderr.isatty():
             return
         _announced = True
-        after = "kept on disk, next time is quick"
-        with contextlib.suppress(OSError):
-            if not is_safe(self.path):
-                after = f"not kept, for others may write to {self.path}"
+        why_not = why_not_kept(self.path)
+        after = f"not kept, for {why_not}" if why_not else "kept on disk, next time is quick"
         print(f"partwise: compiling for first use ({self.label}, {self.structure}); {after}", file=sys.stderr)
 
 
 _announced = False
+
+
+def why_not_kept(directory: Path) -> str:
+    """Why compiled code would not be kept in a directory; empty if it would."""
+    with contextlib.suppress(OSError):
+        there = next((path for path in (directory, *directory.parents) if path.exists()), directory)
+        if there.is_dir() and os.access(there, os.W_OK):
+            return "" if there != directory or is_safe(directory) else f"others may write to {directory}"
+    return f"{directory} cannot be written to"
+
+
+@functools.cache
+def _tell_not_kept(directory: Path, why: str) -> None:
+    warnings.warn(
+        f"partwise: compiled code cannot be kept in {directory} ({why}): every process compiles for itself. "
+        "PARTWISE_CACHE_DIR names another folder.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

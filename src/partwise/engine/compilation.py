@@ -205,6 +205,14 @@ def interpret(run: Callable[[CompiledLoop, tuple[Any, ...]], Any] = as_written) 
     """Within this block every loop runs in the interpreter (slow): set breakpoints in any kernel or solver.
 
     `run` is called with a loop and its arguments, and returns what the loop does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import multiclass_problem, solve
+    >>> with interpret():
+    ...     solve(multiclass_problem(np.eye(2), [0, 1]), "hinge", "sdm", C=1.0).converged
+    True
     """
     global _interpret
     before, _interpret = _interpret, run
@@ -246,8 +254,8 @@ def sources(function: Callable, *types: type) -> set[str]:
         own = [f for t, f in k.implementations.items() if any(issubclass(given, t) for given in (np.ndarray, *types))]
         queue += [*own, k.signature] if own else []
     while queue:
-        file = inspect.getsourcefile(queue[-1])
-        module = inspect.getmodule(queue.pop())
+        written = inspect.unwrap(queue.pop())  # what is wrapped, say a kernel, is said to be in the file of the wrapper
+        file, module = inspect.getsourcefile(written), inspect.getmodule(written)
         if file is None or file in found:
             continue
         found.add(file)

@@ -19,7 +19,7 @@ import numpy as np
 from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.prefetch import AHEAD
-from partwise.engine.ragged import taken
+from partwise.engine.ragged import lay_out, taken
 
 
 class Binary(NamedTuple):
@@ -44,6 +44,11 @@ class Dense(NamedTuple):
 
     matrix: np.ndarray  #: (rows, features)
     n_features: int
+
+
+lay_out(Binary, offsets=("ptr",), each=("index",))
+lay_out(Sparse, offsets=("ptr",), each=("index", "value"))
+lay_out(Dense, each=("matrix",))
 
 
 def is_sparse(x: Any) -> bool:
@@ -91,6 +96,12 @@ def emit(rows, r, w, width, out):
 
     `out` may be longer than `width`: whole vectors are then read past the end of a row of weights, and the surplus is rubbish.
     """
+
+
+@kernel(default=True)
+def n_emitted(problem):
+    """How many rows of weights, the first ones, a structure reads by `emit` alone: they may be lists of what is not zero."""
+    return 0
 
 
 @kernel

@@ -54,7 +54,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.numerics import copy
-from partwise.engine.threads import in_threads
+from partwise.engine.threads import in_threads, parts_elsewhere
 from partwise.kernels import chunks
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.penalty import penalty
@@ -82,6 +82,23 @@ def target_pass(problem, loss, first, last, w, work, starts, losses, targets, co
         target = targets[starts[i] : starts[i + 1]]
         copy(work.t[: len(target)], target)
         costs[i] = kernels.cost(problem, i, target)
+
+
+def choose_targets(problem: Any, loss: Loss, w: np.ndarray, starts: Any = None, n_jobs: Any = None) -> tuple[np.ndarray, ...]:
+    """Losses of all examples, the costs of the targets that `w` chooses, and these, end to end; in threads."""
+    n, starts = int(kernels.n_examples(problem)), kernels.sizes(problem)[0] if starts is None else starts
+    losses, costs, targets = np.zeros(n), np.zeros(n), np.zeros(starts[-1], np.int32)
+
+    def run(chunk):
+        target_pass(problem, loss.kernel, *chunk, w, workspace(problem, w.dtype), starts, losses, targets, costs)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return losses, costs, targets
+
+
+def retargeted(part: Any, targets: np.ndarray) -> Any:
+    """Some of the examples with other targets, where they are."""
+    return kernels.with_targets(part, np.ascontiguousarray(targets))
 
 
 @compiled_loop
@@ -188,6 +205,11 @@ class CCCP(Solver):
         return self.solver.weighted
 
     @property
+    def everywhere(self) -> bool:  # type: ignore[override]
+        """Whether the solver inside can work on examples that are elsewhere."""
+        return self.solver.everywhere
+
+    @property
     def adds_up_bound(self) -> bool:
         """That of the solver inside."""
         return self.solver.adds_up_bound
@@ -220,18 +242,17 @@ class CCCP(Solver):
 
     def convex(self, task: Task, targets: np.ndarray) -> Task:
         """The convex problem with these targets."""
-        return dataclasses.replace(task, problem=kernels.with_targets(task.problem, targets), loss=task.loss.convex)
+        problem = kernels.with_targets(task.problem, targets)
+        if parts_elsewhere(task.n_jobs, task.problem) is not None:
+            task.n_jobs.remember(problem, targets, kernels.sizes(task.problem)[0], retargeted)
+        return dataclasses.replace(task, problem=problem, loss=task.loss.convex)
 
     def look(self, task: Task, state: CCCPState, w: np.ndarray) -> View:
         """J(w) and the targets that w chooses: one pass over the examples, in threads."""
-        n, starts = task.n, state.starts
-        losses, costs, targets = np.zeros(n), np.zeros(n), np.zeros(starts[-1], np.int32)
-
-        def run(chunk):
-            work = workspace(task.problem, w.dtype)
-            target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
-
-        in_threads(run, chunks(task.problem), task.n_jobs)
+        if (parts := parts_elsewhere(task.n_jobs, task.problem)) is not None:
+            losses, costs, targets = map(np.concatenate, zip(*parts.each(choose_targets, task.loss, w), strict=True))
+        else:
+            losses, costs, targets = choose_targets(task.problem, task.loss, w, state.starts, task.n_jobs)
         value = penalty(w.astype(np.float64, copy=False), task.l1_ratio, task.penalty_weight) + float(task.C @ losses)
         return View(value, targets, int(np.count_nonzero(costs[task.C > 0])))
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import time
 import warnings
@@ -26,6 +27,7 @@ from partwise.solvers.base import Solver, State, Task
 from partwise.solvers.checks import size_of
 from partwise.solvers.loop import unfinished
 from partwise.solvers.result import Best, Record, SolveResult
+from partwise.solvers.weights import Weights, in_use, no_weights
 
 FORMAT = "partwise-checkpoint"
 VERSION = SEALED[FORMAT]
@@ -58,11 +60,17 @@ class Checkpoint:
         self.last = time.monotonic()
         self.cost = 0.0
         self.failed = False  #: whether it could not be written once, and this was said
-        self.fingerprint: dict[str, Any] = {}
+        self.run: tuple[Solver, Task] | None = None
+
+    @functools.cached_property
+    def fingerprint(self) -> dict[str, Any]:
+        """Of the run; it goes through all data, so that a run that is over before the first version does without."""
+        assert self.run is not None
+        return fingerprint(*self.run)
 
     def load(self, solver: Solver, task: Task) -> SolveResult | None:
         """The run that the file is about, or None if there is no file; a file about another run is a ValueError."""
-        self.fingerprint = fingerprint(solver, task)
+        self.run = solver, task
         if not os.path.exists(self.path):
             return None
         header, tensors = read_tensors(self.path, FORMAT, VERSION)
@@ -105,13 +113,14 @@ class Checkpoint:
 def fingerprint(solver: Solver, task: Task) -> dict[str, Any]:
     """What must be the same for a state to make sense: solver, loss, penalty, C, order of examples, and the problem."""
     settings = {f.name: getattr(solver, f.name) for f in dataclasses.fields(solver) if not callable(getattr(solver, f.name))}
-    checksum = 0
-    for array in arrays_of(task.problem):
+    checksum = task.digest or 0
+    for array in arrays_of(task.problem) if task.digest is None else ():
         checksum = zlib.crc32(np.ascontiguousarray(array).view(np.uint8).data, checksum) if array.size else checksum
     return {
         "solver": f"{solver.name} {settings}",
         "loss": f"{task.loss}",
         **({"l1_ratio": task.l1_ratio} if task.l1_ratio else {}),
+        **({"lists": list(task.lists)} if task.lists else {}),
         **({} if task.penalty_weight is None else {"penalty_weight": zlib.crc32(task.penalty_weight.tobytes())}),
         "C": zlib.crc32(task.C.tobytes()),
         "seed": [task.seed, task.shuffle],
@@ -141,6 +150,8 @@ def describe(result: SolveResult) -> tuple[dict[str, Any], dict[str, np.ndarray]
     tensors: dict[str, np.ndarray] = {}
 
     def put(name: str, value: Any) -> None:
+        if isinstance(value, Weights):
+            value = in_use(value)
         if isinstance(value, np.ndarray):
             tensors[name] = value
         elif isinstance(value, bool | int | float | np.generic):
@@ -183,6 +194,11 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
             raise ValueError(f"{name!r} is {found.dtype} of shape {found.shape}, not {like.dtype} of shape {like.shape}")
         return found
 
+    def pool(name: str, like: np.ndarray) -> np.ndarray:  # its beginning is there; the room behind it stays
+        found = array(name, like[: len(tensors[name])], False)
+        like[: len(found)] = found
+        return like
+
     def number(name: str, like: Any) -> Any:
         left.discard(name)
         found, kind = numbers[name], type(like.item() if isinstance(like, np.generic) else like)
@@ -206,8 +222,13 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
         if isinstance(like, list):  # of numbers, or pools that are empty yet
             return array(name, np.zeros(0, np.int64), True).tolist() if name in tensors else like
         if members := members_of(like):
-            growing = getattr(like, "grows", ())
-            made = type(like)(**{field: take(f"{name}.{field}", item, field in growing) for field, item in members.items()})
+            growing, pools = getattr(like, "grows", ()), getattr(like, "pools", ())
+            made = type(like)(
+                **{
+                    field: pool(f"{name}.{field}", item) if field in pools else take(f"{name}.{field}", item, field in growing)
+                    for field, item in members.items()
+                }
+            )
             if hasattr(made, "check"):
                 made.check(like, task)
             return made
@@ -217,7 +238,7 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     history = [recorded(row) for row in header["history"]]
     best = None
     if any(name.startswith("best.") for name in left):
-        weights = array("best.weights", np.zeros(n_weights, task.dtype), False)
+        weights = take("best.weights", no_weights(n_weights, task.dtype, task.lists))
         best = Best(weights, number("best.cost", 0.0), number("best.epoch", 0))
     if left:
         raise ValueError(f"there is {min(left)!r}, which the solver {solver.name!r} does not have")

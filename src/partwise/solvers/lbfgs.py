@@ -285,6 +285,7 @@ class LBFGS(Solver):
     """
 
     name = "lbfgs"
+    everywhere = True
     default_epochs = 500
     accepted = "smooth losses (finite beta, or squared and summed)"
     free_bounds = True

@@ -37,7 +37,7 @@ FORMAT_VERSION = SEALED[FORMAT]  #: that is written; earlier ones are read
 #: the family was there first, and its files say so
 LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
-NOT_SAVED = ("callbacks",)  # code
+NOT_SAVED = ("callbacks", "engine", "mixing_epochs")  # code, and where it was trained
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -197,6 +197,15 @@ def load(path: Any, plain: bool = False) -> Any:
     ------
     ModelFileError
         If the file is not a partwise model, is damaged, or was written by a newer version; the message says which.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from partwise import Classifier
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Classifier().fit([[0.0], [1.0]], ["a", "b"]).save(f"{folder}/model")
+    ...     load(f"{folder}/model").classes_.tolist()
+    ['a', 'b']
     """
     path = os.fspath(path)
     if not os.path.exists(path):
