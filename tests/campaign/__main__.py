@@ -14,8 +14,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-HANG = 20.0  #: seconds after which an input counts as one that never ends
-PREPARING = 600.0  #: and a fuzzer as one that never begins
+HANG = 20.0  #: seconds of the processor after which an input counts as one that never ends
+PREPARING = 600.0  #: and seconds after which nothing moves any more
 SHARES = {  #: of the time
     "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "readers": 3.0, "code-files": 0.3, "options": 3.0, "api": 2.0,
     "interruptions": 3.0, "soak": 1.0,
@@ -96,14 +96,14 @@ def go_on(name: str, about: dict[str, Any], seconds: float, folder: Path) -> Non
         ]
         for reader in readers:
             reader.start()
-        seen, since, hung = "", time.monotonic(), False
+        seen, since, spent, hung = "", time.monotonic(), 0.0, False
         while worker.poll() is None:
             time.sleep(0.2)
             take(lines, about, before)
             now = at.read_text()
             if now != seen:
-                seen, since = now, time.monotonic()
-            elif time.monotonic() - since > (HANG if seen else PREPARING):
+                seen, since, spent = now, time.monotonic(), cpu_seconds(worker.pid)
+            elif seen and cpu_seconds(worker.pid) - spent > HANG or time.monotonic() - since > PREPARING:
                 hung = True
                 worker.kill()
         for reader in readers:
@@ -115,6 +115,15 @@ def go_on(name: str, about: dict[str, Any], seconds: float, folder: Path) -> Non
             seed = int(at.read_text())
             (about["hangs"] if hung else about["crashes"]).append({"seed": seed, "said": "".join(errors.queue)[-1500:]})
             about["next"] = seed + 1
+
+
+def cpu_seconds(pid: int) -> float:
+    """That a process has used: a machine with other things to do is no hang."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:  # another system, or it has ended
+        return time.monotonic()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def pass_on(stream: Any, lines: queue.Queue[str]) -> None:
