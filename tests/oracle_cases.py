@@ -7,6 +7,7 @@ import scipy.sparse
 from hypothesis import strategies as st
 
 from partwise import kernels
+from partwise.features.rows import Binary, make_rows
 from partwise.structures import (
     alignment_problem,
     chain_problem,
@@ -18,6 +19,7 @@ from partwise.structures import (
     tree_problem,
 )
 from partwise.structures.alignment.pair_tables import pair_tables
+from partwise.structures.chain.pairs import observed_pairs, with_pairs
 from partwise.structures.constituency.problem import grammar_problem, make_grammar
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
@@ -69,6 +71,20 @@ def chain_cases(draw):
         use_start=draw(st.booleans()),
         use_stop=draw(st.booleans()),
     )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def pair_chain_cases(draw):
+    """A chain of order 1 whose label pairs have features, observed pairs or all of them."""
+    problem, _ = draw(chain_cases().filter(lambda case: case[0].order == 1))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    rows = make_rows(random_rows(rng, int(problem.starts[-1]), 3, "binary"))
+    rows = rows if isinstance(rows, Binary) else Binary(rows.ptr, rows.index, rows.n_features)
+    L = problem.n_labels
+    every = np.arange(4) * L * L, np.tile(np.arange(L * L, dtype=np.int32), 3)
+    table = observed_pairs(problem, rows) if draw(st.booleans()) else every
+    problem = with_pairs(problem, rows, *table)
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 
 

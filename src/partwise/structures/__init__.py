@@ -13,6 +13,8 @@ _HOME = {
     "PartialAlignmentProblem": "alignment",
     "alignment_problem": "alignment",
     "ChainProblem": "chain",
+    "PairChainProblem": "chain",
+    "PartialPairChainProblem": "chain",
     "PartialChainProblem": "chain",
     "chain_problem": "chain",
     "Grammar": "constituency",

@@ -78,8 +78,13 @@ class TemplateEncoder:
                 raise ValueError(f"The {name!r} parameter of TemplateEncoder must be {allowed}. Got {value!r} instead.")
         if hash_bits is not None and min_count > 1:
             raise ValueError("The 'min_count' parameter of TemplateEncoder needs a vocabulary; it cannot go with 'hash_bits'.")
-        self.templates, self.columns, self.has_transitions = read_templates(templates, columns)
+        found, self.columns, self.has_transitions = read_templates(templates, columns)
+        self.templates = [template for template in found if not template.is_pair]
         self.min_count, self.hash_bits = min_count, hash_bits
+        pairs = [f"U{template.text}" for template in found if template.is_pair]
+        #: makes the features of label pairs, where templates ask for some, and for which pairs each has weights, once known
+        self.pairs = TemplateEncoder(pairs, self.columns, min_count=min_count, hash_bits=hash_bits) if pairs else None
+        self.pair_table: tuple[np.ndarray, np.ndarray] | None = None
         self._program, self._sources, self._groups = compile_templates(self.templates)
         self._functions = functions_of(self._sources)
         padded = self._program.offset[np.repeat(self._program.padded, np.diff(self._program.ptr)) > 0]
@@ -124,6 +129,11 @@ class TemplateEncoder:
         data : Columns, sentences, or an iterator of Columns
             An iterator, as of `stream_columns`, is read once, part by part.
         """
+        if isinstance(data, Iterator):
+            self.refuse_pairs("fit to parts")
+        elif self.pairs is not None:
+            self.pairs.fit(data)
+            self.pair_table = None
         self._forget()
         counts: np.ndarray = np.zeros(0, np.int64)
         for part in data if isinstance(data, Iterator) else [data]:
@@ -141,6 +151,9 @@ class TemplateEncoder:
 
     def fit_transform(self, data: Data) -> Binary:
         """`fit` and `transform` in one pass."""
+        if self.pairs is not None:
+            self.pairs.fit(data)
+            self.pair_table = None
         self._forget()
         ptr, index, _ = rows = self._encode(data, grow=True)
         self._fitted = True
@@ -160,6 +173,7 @@ class TemplateEncoder:
 
     def extend(self, data: Data) -> Binary:
         """Feature rows of more training data; features that are new enter the vocabulary."""
+        self.refuse_pairs("extend")
         if self.min_count > 1:
             raise ValueError(
                 "extend cannot count what is still to come: it needs min_count=1. Call fit with an iterator instead."
@@ -169,11 +183,29 @@ class TemplateEncoder:
 
     def vocabulary_of(self, data: Columns) -> tuple[list[str], np.ndarray, np.ndarray]:
         """Values, keys and counts of the features of these sentences alone: what `Merging` puts together."""
+        self.refuse_pairs("partwise pack")
         own = copy.copy(self)
         own._forget()
         rows = own._encode(data, grow=True)
         keys = own._vocabulary.keys[: len(own._vocabulary)]
         return own._names_of_values(), keys.copy(), np.bincount(rows.index, minlength=len(keys))
+
+    def refuse_pairs(self, what: str) -> None:
+        """Raise if there are templates of label pairs, which `what` cannot learn."""
+        if self.pairs is not None:
+            raise ValueError(
+                f"{what}: templates of label pairs (B with %x) learn which pairs there are from all data at once, and only "
+                "taggers have them. Fit a tagger to all data, or leave these templates out."
+            )
+
+    @property
+    def lines(self) -> list[str]:
+        """All templates, as a file of them would have them."""
+        texts = [template.text for template in self.templates]
+        texts += [template.text[1:] for template in self.pairs.templates] if self.pairs is not None else []
+        if self.has_transitions and any(template.literals is not None for template in self.templates):
+            texts.append("B")
+        return texts
 
     def _encode(self, data: Data, grow: bool) -> Binary:
         columns = data if isinstance(data, Columns) else code_tokens(data)
@@ -275,16 +307,17 @@ class TemplateEncoder:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """All that `from_state` needs: numbers and strings for JSON, and arrays."""
-        texts = [template.text for template in self.templates]
-        if self.has_transitions and any(template.literals is not None for template in self.templates):
-            texts.append("B")
-        model = {"templates": texts, "columns": self.columns, "min_count": self.min_count, "hash_bits": self.hash_bits}
+        model = {"templates": self.lines, "columns": self.columns, "min_count": self.min_count, "hash_bits": self.hash_bits}
         model["fitted"] = self._fitted
+        more: dict[str, np.ndarray] = {}
+        if self.pairs is not None and self.pair_table is not None:
+            more = {f"pair_{name}": tensor for name, tensor in self.pairs.to_state()[1].items()}
+            more |= {"pair_ptr": self.pair_table[0], "pair_codes": self.pair_table[1]}
         if self.hash_bits is not None:
-            return model, {}
+            return model, more
         text, offsets = pack_strings(self._names_of_values())
         keys = self._vocabulary.keys[: len(self._vocabulary)]
-        return model, {"template_keys": keys, "template_values": text, "template_value_offsets": offsets}
+        return model, {"template_keys": keys, "template_values": text, "template_value_offsets": offsets, **more}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray]) -> TemplateEncoder:
@@ -297,6 +330,11 @@ class TemplateEncoder:
             encoder = cls(model["templates"], model["columns"], min_count=model["min_count"], hash_bits=model["hash_bits"])
         except TypeError as error:
             raise ValueError(str(error)) from None
+        if encoder.pairs is not None:
+            own = {name.removeprefix("pair_"): tensor for name, tensor in tensors.items() if name.startswith("pair_template_")}
+            texts = [template.text for template in encoder.pairs.templates]
+            encoder.pairs = cls.from_state({**model, "templates": texts}, own)
+            encoder.pair_table = checked_pairs(tensors.get("pair_ptr"), tensors.get("pair_codes"), encoder.pairs.n_features)
         if encoder.hash_bits is not None:
             return encoder
         keys, text, offsets = (tensors.get(f"template_{name}") for name in ("keys", "values", "value_offsets"))
@@ -339,6 +377,15 @@ class Merging:
         self.encoder._fitted = True
         if self.encoder.hash_bits is None:
             self.encoder._cut(self.counts)  # of features that occur once, none is rare if min_count is 1
+
+
+def checked_pairs(ptr: Any, codes: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which label pairs features have weights for, as `to_state` wrote it; their labels are for the model to check."""
+    if ptr is None or ptr.dtype != np.int64 or ptr.shape != (n_features + 1,) or codes is None or codes.dtype != np.int32:
+        raise ValueError("the label pairs of the templates are missing or have a wrong shape")
+    if codes.ndim != 1 or ptr[0] != 0 or ptr[-1] != codes.size or (np.diff(ptr) < 0).any() or codes.min(initial=0) < 0:
+        raise ValueError("the label pairs of the templates do not fit together")
+    return np.array(ptr), np.array(codes)
 
 
 def functions_of(sources: Iterable[Any]) -> list[list[Any]]:

@@ -15,7 +15,8 @@ A template says which cells around a token make a feature. In our notation colum
 =================================  =====================================================================================
 
 Functions can be nested, ``suffix3(lower(w[0]))``. A test that fails, and a cell outside the sentence, give no feature. Template
-files of CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``); there, as in CRF++, cells outside the sentence are
+files of CRF++ are read as they are (``U05:%x[-1,0]/%x[0,0]``, ``B``; ``B01:%x[0,0]`` makes features of a token together with the
+label before and its own); there, as in CRF++, cells outside the sentence are
 ``_B-1``, ``_B+1`` and so on, and templates that differ only in what their ``%x`` point at share their features (a bag of words).
 A file holds one template a line, of either kind; lines that start with ``#`` are comments. In a list, the name of a ready-made
 set stands for all its templates: ``["chunking", "suffix3(w[0])"]``.
@@ -129,6 +130,11 @@ class Template(NamedTuple):
     literals: tuple[str, ...] | None  #: of CRF++: the text between the atoms
 
     @property
+    def is_pair(self) -> bool:
+        """Whether its features are of two labels: CRF++'s ``B`` with cells."""
+        return self.literals is not None and self.text.startswith("B")
+
+    @property
     def group(self) -> tuple[str, ...]:
         """Templates of one group have the same features: in CRF++ those that differ only in what their %x point at."""
         return (self.text,) if self.literals is None else ("%x", *self.literals)
@@ -165,15 +171,10 @@ def _parse_crfpp(text: str, place: str) -> Template | None:
         raise ValueError(
             f"{place}: cannot read {text!r}: a % must begin %x[row,column]. (For regular expressions write match('...', w[0]).)"
         )
-    if text[0] == "B":
-        if rows:
-            raise ValueError(
-                f"{place}: {text!r} asks for features of two labels and a cell, which are not supported: transitions have one "
-                "weight per pair of labels. Write B alone for those, and U... for features of a cell."
-            )
+    if text[0] == "B" and not rows:
         return None
-    if text[0] != "U":
-        raise ValueError(f"{place}: cannot read {text!r}: a template with %x must begin with U (or be B alone).")
+    if text[0] not in "UB":
+        raise ValueError(f"{place}: cannot read {text!r}: a template with %x must begin with U or B (or be B alone).")
     atoms = tuple(Atom((int(c), ()), _offset(t, place)) for t, c in zip(rows, numbers, strict=True))
     return Template(text, atoms, tuple(literals))
 
@@ -298,7 +299,7 @@ def read_templates(
     placed = [(place, line) for place, line in placed if line.strip() and not line.lstrip().startswith("#")]
     parsed = [parse_template(line, names, place) for place, line in placed]
     found = list(dict.fromkeys(template for template in parsed if template is not None))  # twice the same is once
-    if not found:
+    if all(template.is_pair for template in found):
         raise ValueError(f"There are no templates in {templates!r}.")
     return found, names, None in parsed or any(template.literals is None for template in found)
 

@@ -1,6 +1,23 @@
 """Linear chains: one label per position."""
 
-from partwise.structures.chain import best, by_cost, kernels, sums
-from partwise.structures.chain.problem import ChainProblem, PartialChainProblem, chain_problem
+from partwise.structures.chain import best, by_cost, kernels, pairs, sums
+from partwise.structures.chain.problem import (
+    ChainProblem,
+    PairChainProblem,
+    PartialChainProblem,
+    PartialPairChainProblem,
+    chain_problem,
+)
 
-__all__ = ["ChainProblem", "PartialChainProblem", "best", "by_cost", "chain_problem", "kernels", "sums"]
+__all__ = [
+    "ChainProblem",
+    "PairChainProblem",
+    "PartialChainProblem",
+    "PartialPairChainProblem",
+    "best",
+    "by_cost",
+    "chain_problem",
+    "kernels",
+    "pairs",
+    "sums",
+]

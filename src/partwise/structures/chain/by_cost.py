@@ -24,11 +24,12 @@ from partwise.engine.numerics import copy, fill, padded_width
 from partwise.oracles.by_cost import search_costs
 from partwise.structures.chain.best import gathered, max_sums
 from partwise.structures.chain.kernels import ChainProblem, n_states
+from partwise.structures.chain.problem import PairChainProblem
 
 MOST = 1 << 27  # numbers that the table of one example may take: 1 GB in float64
 
 
-@kernels.truth.implements(ChainProblem)
+@kernels.truth.implements(ChainProblem, PairChainProblem)
 def truth(problem, i, y):
     first = problem.starts[i]
     for t in range(len(y)):

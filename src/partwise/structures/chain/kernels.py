@@ -26,7 +26,9 @@ from partwise.engine.numerics import copy, fill, padded_width
 from partwise.features.rows import Dense, add_label, add_labels, add_row, emit, emit_difference, n_emitted
 from partwise.structures.chain.problem import (
     ChainProblem,
+    PairChainProblem,
     PartialChainProblem,
+    PartialPairChainProblem,
 )
 
 SCALAR = 8  # labels scored one by one that take as long as as many scored side by side
@@ -42,7 +44,7 @@ def n_states(problem):
     return (problem.n_labels + 1) ** problem.order
 
 
-@kernels.n_examples.implements(ChainProblem)
+@kernels.n_examples.implements(ChainProblem, PairChainProblem)
 def n_examples(problem):
     return problem.starts.size - 1
 
@@ -55,7 +57,7 @@ def n_weights(problem):
     return (problem.rows.n_features + histories + 1) * problem.n_labels
 
 
-@kernels.width.implements(ChainProblem)
+@kernels.width.implements(ChainProblem, PairChainProblem)
 def width(problem):
     return problem.n_labels
 
@@ -70,12 +72,12 @@ def n_parts(problem, i):
     return (problem.starts[i + 1] - problem.starts[i] + n_states(problem) + 1) * problem.n_labels
 
 
-@kernels.length.implements(ChainProblem)
+@kernels.length.implements(ChainProblem, PairChainProblem)
 def length(problem, i):
     return problem.starts[i + 1] - problem.starts[i]
 
 
-@kernels.target.implements(ChainProblem)
+@kernels.target.implements(ChainProblem, PairChainProblem)
 def target(problem, i):
     return problem.targets[problem.starts[i] : problem.starts[i + 1]]
 
@@ -143,7 +145,7 @@ def score(problem, i, w, theta):
             out[c] += weight[c]
 
 
-@kernels.add_cost.implements(ChainProblem)
+@kernels.add_cost.implements(ChainProblem, PairChainProblem)
 def add_cost(problem, i, c, theta):
     L, first = problem.n_labels, problem.starts[i]
     for t in range(problem.starts[i + 1] - first):
@@ -166,7 +168,7 @@ def value_of(problem, i, theta, y):
     return total + theta[(T + S) * L + y[T - 1]]
 
 
-@kernels.cost.implements(ChainProblem)
+@kernels.cost.implements(ChainProblem, PairChainProblem)
 def cost(problem, i, y):
     total = 0.0
     for t in range(len(y)):
@@ -174,17 +176,17 @@ def cost(problem, i, y):
     return total
 
 
-@kernels.n_values.implements(ChainProblem)
+@kernels.n_values.implements(ChainProblem, PairChainProblem)
 def n_values(problem):
     return problem.n_labels
 
 
-@kernels.n_values.implements(PartialChainProblem)
+@kernels.n_values.implements(PartialChainProblem, PartialPairChainProblem)
 def n_values_of_sets(problem):
     return 0
 
 
-@kernels.agreement.implements(ChainProblem)
+@kernels.agreement.implements(ChainProblem, PairChainProblem)
 def agreement(problem, i, parts, given):
     L, first = problem.n_labels, problem.starts[i]
     for t in range(problem.starts[i + 1] - first):
@@ -198,7 +200,7 @@ def agreement(problem, i, parts, given):
                 given[t] += parts[t * L + c]
 
 
-@kernels.is_labelled.implements(PartialChainProblem)
+@kernels.is_labelled.implements(PartialChainProblem, PartialPairChainProblem)
 def is_labelled(problem, i):
     for k in range(problem.starts[i], problem.starts[i + 1]):
         if problem.gold[k] >= problem.n_labels:
@@ -206,7 +208,7 @@ def is_labelled(problem, i):
     return True
 
 
-@kernels.restrict.implements(PartialChainProblem)
+@kernels.restrict.implements(PartialChainProblem, PartialPairChainProblem)
 def restrict(problem, i, theta):
     L, first = problem.n_labels, problem.starts[i]
     for t in range(problem.starts[i + 1] - first):
@@ -222,7 +224,7 @@ def with_targets(problem, targets):
     return ChainProblem(*problem)._replace(targets=targets)
 
 
-@kernels.outputs.implements(ChainProblem)
+@kernels.outputs.implements(ChainProblem, PairChainProblem)
 def outputs(problem, i):
     T = problem.starts[i + 1] - problem.starts[i]
     for y in itertools.product(range(problem.n_labels), repeat=int(T)):

@@ -42,6 +42,33 @@ class PartialChainProblem(ChainProblem):
     """The same where some token has several acceptable labels: a type of its own, so that full labels pay nothing for it."""
 
 
+class PairChainProblem(NamedTuple):
+    """The same with features of label pairs: transitions that look at the input (see `pairs`). Order 1 only."""
+
+    rows: Any
+    starts: np.ndarray
+    gold: np.ndarray
+    targets: np.ndarray
+    costs: np.ndarray
+    allowed: np.ndarray
+    sets: np.ndarray
+    barrier: np.ndarray
+    n_labels: int
+    order: int
+    use_start: bool
+    use_stop: bool
+    use_transitions: bool
+    known: np.ndarray
+    pair_rows: Any  #: Binary: features of the transition into each token; those of first tokens are not looked at
+    pair_ptr: np.ndarray  #: (pair features + 1,) int64 offsets: which weights are a feature's
+    pair_codes: np.ndarray  #: int32 of each weight, the pair L * label before + label
+
+
+@kernels.partially_labelled
+class PartialPairChainProblem(PairChainProblem):
+    """Both."""
+
+
 lay_out(ChainProblem, offsets=("starts",), each=("gold", "targets", "allowed"))
 
 
@@ -142,26 +169,38 @@ def place(starts: np.ndarray, token: int) -> str:
     return f"sequence {i}, token {token - int(starts[i])}"
 
 
-@kernels.take.implements(ChainProblem)
+@kernels.take.implements(ChainProblem, PairChainProblem)
 def take(problem: ChainProblem, which: np.ndarray) -> ChainProblem:
     """The sequences numbered `which`, as a problem of their own."""
     starts, tokens = taken(problem.starts, which)
     gold = problem.gold[tokens]
-    kind = chain_type(gold, problem.n_labels) if kernels.is_partial(problem) else ChainProblem
-    return kind(*problem)._replace(
+    partial = kernels.is_partial(problem) and gold.max(initial=-1) >= problem.n_labels
+    paired = isinstance(problem, PairChainProblem)
+    more: dict[str, Any] = {"pair_rows": take_rows(problem.pair_rows, tokens)} if isinstance(problem, PairChainProblem) else {}
+    return TYPES[paired, partial](*problem)._replace(
         rows=take_rows(problem.rows, tokens),
         starts=starts,
         gold=gold,
         targets=problem.targets[tokens],
         allowed=problem.allowed[tokens] if problem.allowed.size else problem.allowed,
+        **more,
     )
 
 
-@kernels.forget.implements(ChainProblem)
+#: by whether they have features of pairs, and whether they are partially labelled
+TYPES: dict[tuple[bool, bool], Any] = {
+    (False, False): ChainProblem,
+    (False, True): PartialChainProblem,
+    (True, False): PairChainProblem,
+    (True, True): PartialPairChainProblem,
+}
+
+
+@kernels.forget.implements(ChainProblem, PairChainProblem)
 def forget(problem: ChainProblem, which: np.ndarray, targets: np.ndarray) -> ChainProblem:
     """The same sequences with unknown labels for the tokens `which`."""
     known = np.vstack([problem.known.reshape(-1, problem.n_labels), np.ones((1, problem.n_labels), np.bool_)])
-    return PartialChainProblem(*problem)._replace(
+    return TYPES[isinstance(problem, PairChainProblem), True](*problem)._replace(
         gold=np.where(which, problem.n_labels + len(known) - 1, problem.gold).astype(np.int32),
         targets=np.where(which, targets, problem.targets).astype(np.int32),
         costs=np.vstack([problem.costs, np.zeros((1, problem.n_labels))]),

@@ -187,7 +187,7 @@ class SegmentCommand(Command):
         from partwise.tasks.segments.lexicon import dictionaries_of
 
         made = super().like(model, more)
-        made.templates = [template.text for template in model.encoder_.templates]
+        made.templates = model.encoder_.lines
         made.dictionary = dictionaries_of(model.phrases_)
         return made
 
@@ -248,7 +248,7 @@ class SegmentCommand(Command):
         seconds("read")
         reading = {name: getattr(options, name) for name in self.reading} | {"label_column": data.label_column}
         model.dictionary = self.like(model, {}).dictionary
-        model.templates = [template.text for template in model.encoder_.templates]
+        model.templates = model.encoder_.lines
         return list_suspects(JudgedSegmentFile, model, data, truth, options, reading=reading)
 
     def read_labels(self, file: bytes, options: Any) -> tuple[Any, Any]:

@@ -170,6 +170,7 @@ class SegmentLabeler(SegmentSuspects, Structured):
             self.limits_ = np.minimum(self.limits_, self.max_length)
         self.limits_[-1] = 1
         self.encoder_ = TemplateEncoder(self._templates(text), self.columns, min_count=self.min_count)
+        self.encoder_.refuse_pairs(self._who)
         if text.label_column is not None:
             self.encoder_.refuse_column(text.label_column, "that of the labels")
         rows = self.encoder_.fit_transform(text.columns)

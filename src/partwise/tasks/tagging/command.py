@@ -262,7 +262,7 @@ class Tag(Command):
 
     def like(self, model: Any, more: dict[str, Any]) -> Any:
         made = super().like(model, more)
-        made.templates = [template.text for template in getattr(model.encoder_, "templates", ())] or None
+        made.templates = getattr(model.encoder_, "lines", None)
         return made
 
     def reading_like(self, model: Any) -> dict[str, Any]:

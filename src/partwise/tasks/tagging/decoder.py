@@ -166,6 +166,8 @@ class Decoder(SequenceSuspects, ChainModel):
         beta = self._beta()
         packed = self.pack(X, lengths=lengths, known=known)
         if pairs:
+            if getattr(self.encoder_, "pairs", None) is not None:
+                raise ValueError("pairs=True: not for a model with templates of label pairs (B with %x).")
             total = self._states.total
             found = (pair_probabilities(packed.problem, i, self.weights_, beta) for i in range(packed.tokens.n_sequences))
             return [total(total(p, 1), 2) for p in found]

@@ -175,6 +175,8 @@ class SequenceLabeler(Decoder):
         loss = self._check_parameters()
         self._check_class_weight(loss)
         warm = self.warm_start and hasattr(self, "weights_")
+        if warm:
+            self._refuse_pairs("warm_start=True")
         tokens = self._tokens(X, lengths, self.encoder_ if warm else None)
         given = read_labels(y, tokens)
         classes = self.classes_ if warm else given.learn(tokens.place, _dtype_of(y))
@@ -203,6 +205,10 @@ class SequenceLabeler(Decoder):
         self._solve(problem, loss, weight, self._judge(held, classes), start, seed, checkpoint)
         self._learned(encoder, classes, column)
         return self
+
+    def _refuse_pairs(self, what: str) -> None:
+        if getattr(self.encoder_, "pairs", None) is not None:
+            raise ValueError(f"{what}: a model with templates of label pairs (B with %x) cannot go on learning. Fit it again.")
 
     def _learned(self, encoder: Encoder, classes: np.ndarray, column: int | None) -> None:
         self.encoder_, self.classes_, self.label_column_ = encoder, classes, column
@@ -247,6 +253,8 @@ class SequenceLabeler(Decoder):
         loss = self._check_parameters()
         self._check_class_weight(loss)
         fresh = not hasattr(self, "weights_")
+        if not fresh:
+            self._refuse_pairs("partial_fit")
         tokens = self._tokens(X, lengths, None if fresh else self.encoder_)
         given = read_labels(y, tokens)
         if fresh:
@@ -308,6 +316,7 @@ class SequenceLabeler(Decoder):
         encoder = self._new_encoder(tokens, given)
         if not isinstance(encoder, TemplateEncoder):
             raise TypeError("A stream must consist of Columns.")
+        encoder.refuse_pairs("fit_stream")
         seen: dict[Any, None] = {}
         n_parts = 0
 

@@ -115,7 +115,7 @@ class ChainModel(HiddenStates, Structured):
                 complete = gold[gold < len(classes)]
                 costs = costs * class_weights(self.class_weight, classes, complete, None, self._who)[:, None]
             gold, known = states.truth(gold, known)
-        return chain_problem(
+        problem = chain_problem(
             rows,
             tokens.lengths,
             gold,
@@ -130,6 +130,19 @@ class ChainModel(HiddenStates, Structured):
             use_transitions=self.use_transitions and getattr(encoder, "has_transitions", True),
             dtype=self._dtype,
         )
+        return problem if getattr(encoder, "pairs", None) is None else self._with_pairs(problem, encoder, tokens)
+
+    def _with_pairs(self, problem: ChainProblem, encoder: TemplateEncoder, tokens: Tokens) -> Any:
+        """The problem with features of label pairs; which pairs they have weights for is learnt from the training data."""
+        from partwise.structures.chain.pairs import observed_pairs, with_pairs
+
+        assert encoder.pairs is not None
+        if self.order > 1:
+            raise ValueError(f"Templates of label pairs (B with %x) need order=1. This {self._who} has order={self.order}.")
+        rows = encoder.pairs.transform(tokens.tokens)
+        if encoder.pair_table is None:
+            encoder.pair_table = observed_pairs(problem, rows)
+        return with_pairs(problem, rows, *encoder.pair_table)
 
     def _warn_if_large(self, n_features: int, n_labels: int) -> None:
         """There is a weight for every feature and label: say so before memory is gone."""
@@ -281,7 +294,13 @@ class ChainModel(HiddenStates, Structured):
         if (n_states + 1.0) ** min(self.order, 2000) > n_weights:  # before counting up to it
             raise ValueError(f"there are {n_weights} weights, too few for order {self.order}")
         blocks = chain_blocks(self.encoder_.n_features, n_states, self.order)
-        return sum(n for _, n in blocks.values()) * n_states
+        n_pairs = 0
+        if getattr(self.encoder_, "pairs", None) is not None:
+            codes = self.encoder_.pair_table[1]  # type: ignore[union-attr,index]
+            if codes.max(initial=-1) >= n_states**2 or self.order > 1:
+                raise ValueError("the label pairs of the templates are not those of the labels")
+            n_pairs = -(-len(codes) // n_states)
+        return (sum(n for _, n in blocks.values()) + n_pairs) * n_states
 
 
 def default_templates(n_columns: int, labels: GivenLabels) -> str:
