@@ -92,22 +92,24 @@ class DaskPlaces(Places):
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """What the futures stand for; where nobody works on them any more, an error instead of waiting for ever."""
-        from distributed import TimeoutError, wait
+        from distributed import TimeoutError as Late
+        from distributed import wait
 
         while True:
             try:
                 wait(futures, timeout=self.patience)
                 return self.client.gather(futures)
-            except TimeoutError:
+            except Late:
                 self.workers()
 
     def attempt(self, work: Callable[[], Any]) -> Any:
         """What `work` makes of futures, begun anew where workers are lost."""
         from distributed import CancelledError, KilledWorker
+        from distributed import TimeoutError as Late
         from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
 
-        lost = (CancelledError, KilledWorker, CommClosedError, FutureCancelledError, OSError, TimeoutError)
+        lost = (CancelledError, KilledWorker, CommClosedError, FutureCancelledError, OSError, TimeoutError, Late)
         self.rounds += 1
         for k in range(ATTEMPTS):
             try:
