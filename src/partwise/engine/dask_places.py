@@ -74,7 +74,8 @@ class DaskPlaces(Places):
         """Refuse workers whose software is another one: sums would differ, or worse."""
         self.workers()
         mine = versions()
-        for worker, theirs in self.client.run(versions).items():
+        found = self.attempt(lambda: self.client.run(versions, on_error="ignore"))  # who dies now is not asked; `load` asks again
+        for worker, theirs in found.items():
             if theirs != mine:
                 differ = [
                     f"{key} {theirs.get(key)} instead of {value}" for key, value in mine.items() if theirs.get(key) != value

@@ -36,7 +36,7 @@ FORMAT, FORMAT_VERSION = "partwise-model", LISTS
 #: the family was there first, and its files say so
 LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
-NOT_SAVED = ("callbacks", "engine", "mixing_epochs")  # code, and where it was trained
+NOT_SAVED = ("callbacks", "engine", "mixing_epochs", "mixing_parts")  # code, and where it was trained
 
 
 # ---------------------------------------------------------------------------------------------------------------------
