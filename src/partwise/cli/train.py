@@ -96,7 +96,7 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
     training = (task.command.start_packed if is_packed(file) else task.command.start)(file, dev, options, make)
     with cluster_client(how.cluster) as client:
         training.estimator.engine = client
-        training.estimator.mixing_epochs = how.mixing_epochs or 1
+        training.estimator.mixing_epochs, training.estimator.mixing_parts = how.mixing_epochs or 1, how.mixing_parts
         session.fit(training)
     training.estimator.engine = None
     session.finish(training)

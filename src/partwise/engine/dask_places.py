@@ -74,7 +74,8 @@ class DaskPlaces(Places):
         """Refuse workers whose software is another one: sums would differ, or worse."""
         self.workers()
         mine = versions()
-        for worker, theirs in self.client.run(versions).items():
+        found = self.attempt(lambda: self.client.run(versions, on_error="ignore"))  # who dies now is not asked; `load` asks again
+        for worker, theirs in found.items():
             if theirs != mine:
                 differ = [
                     f"{key} {theirs.get(key)} instead of {value}" for key, value in mine.items() if theirs.get(key) != value
@@ -92,22 +93,24 @@ class DaskPlaces(Places):
 
     def gather(self, futures: list[Any]) -> list[Any]:
         """What the futures stand for; where nobody works on them any more, an error instead of waiting for ever."""
-        from distributed import TimeoutError, wait
+        from distributed import TimeoutError as Late
+        from distributed import wait
 
         while True:
             try:
                 wait(futures, timeout=self.patience)
                 return self.client.gather(futures)
-            except TimeoutError:
+            except Late:
                 self.workers()
 
     def attempt(self, work: Callable[[], Any]) -> Any:
         """What `work` makes of futures, begun anew where workers are lost."""
         from distributed import CancelledError, KilledWorker
+        from distributed import TimeoutError as Late
         from distributed.client import FutureCancelledError
         from distributed.comm import CommClosedError
 
-        lost = (CancelledError, KilledWorker, CommClosedError, FutureCancelledError, OSError, TimeoutError)
+        lost = (CancelledError, KilledWorker, CommClosedError, FutureCancelledError, OSError, TimeoutError, Late)
         self.rounds += 1
         for k in range(ATTEMPTS):
             try:

@@ -46,7 +46,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
-from partwise.engine.threads import in_threads
+from partwise.engine.threads import in_threads, parts_elsewhere
 from partwise.kernels import MOST_CHUNKS, chunks
 
 MOST_TRIALS = 100
@@ -170,7 +170,12 @@ class Minimum(NamedTuple):
 class Ray:
     """All examples on the ray w + eta d: asks for their best lines at any eta, in threads."""
 
-    def __init__(self, problem: Any, gamma: float, w: np.ndarray, direction: np.ndarray, n_jobs: int | None = None):
+    def __init__(self, problem: Any, gamma: float, w: np.ndarray, direction: np.ndarray, n_jobs: Any = None):
+        self.calls, self.parts = 0, parts_elsewhere(n_jobs, problem)
+        if self.parts is not None:  # a ray in each place, of the examples there
+            self.edges = n_jobs.edges
+            self.parts = self.parts.then(ray_of_part, gamma, w.copy(), direction.copy())
+            return
         n = kernels.n_examples(problem)
         counts = np.zeros(n + 1, np.int64)
         count_parts(problem, counts[1:])
@@ -179,7 +184,6 @@ class Ray:
         self.problem, self.n_jobs, self.starts = problem, n_jobs, np.cumsum(counts)
         self.here, self.ahead = np.zeros(self.starts[-1]), np.zeros(self.starts[-1])
         self.references = np.zeros((n, 2))
-        self.calls = 0
 
         def run(chunk):
             score_pass(problem, gamma, *chunk, w, direction, self.starts, self.here, self.ahead, self.references)
@@ -188,6 +192,11 @@ class Ray:
 
     def lines(self, step: float, which: np.ndarray) -> np.ndarray:
         """(A, B) of the best output at `step` of the examples `which`."""
+        if self.parts is not None:
+            cuts = np.searchsorted(which, self.edges)
+            pieces = [(which[a:b] - first,) for a, b, first in zip(cuts[:-1], cuts[1:], self.edges, strict=False)]
+            self.calls += len(which)
+            return np.concatenate(self.parts.each(lines_of_part, step, pieces=pieces))
         lines = np.zeros((len(which), 2))
         edges = np.linspace(0, len(which), MOST_CHUNKS + 1).astype(int)
 
@@ -200,6 +209,16 @@ class Ray:
         in_threads(run, range(MOST_CHUNKS), self.n_jobs)
         self.calls += len(which)
         return lines
+
+
+def ray_of_part(part: Any, gamma: float, w: np.ndarray, direction: np.ndarray) -> Ray:
+    """Some of the examples on the ray, where they are."""
+    return Ray(part, gamma, w, direction)
+
+
+def lines_of_part(ray: Ray, which: np.ndarray, step: float) -> np.ndarray:
+    """Their best lines."""
+    return ray.lines(step, which)
 
 
 def lowest(low: np.ndarray, high: np.ndarray, C: np.ndarray, slope: float, square: float, begin: float, end: float) -> float:

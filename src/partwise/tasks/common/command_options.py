@@ -94,6 +94,11 @@ class Run:
     mixing_epochs: int | None = option(
         LEARNING, "With --cluster, for solvers that visit one example at a time: epochs between two mixings.", min=1
     )
+    mixing_parts: int | None = option(
+        LEARNING,
+        "With --cluster, for these: parts that are mixed. The model depends on it. (default: one a worker)",
+        min=1,
+    )
     history: Path | None = option(OUTPUT, "Write the numbers of every epoch, as JSON.")
     curve: Path | None = option(OUTPUT, "Draw the learning curve, as PNG (or PDF, SVG).")
     certify: bool = option(

@@ -37,7 +37,7 @@ FORMAT_VERSION = SEALED[FORMAT]  #: that is written; earlier ones are read
 #: the family was there first, and its files say so
 LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
-NOT_SAVED = ("callbacks", "engine", "mixing_epochs")  # code, and where it was trained
+NOT_SAVED = ("callbacks", "engine", "mixing_epochs", "mixing_parts")  # code, and where it was trained
 
 
 # ---------------------------------------------------------------------------------------------------------------------

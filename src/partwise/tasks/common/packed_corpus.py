@@ -18,6 +18,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.places import Places
+from partwise.engine.threads import n_threads
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import PackedError, map_arrays, read_manifest
 from partwise.files.version import __version__
@@ -137,16 +138,24 @@ class PackedCorpus:
                 self.shard(k)
         return self
 
-    def places(self, engine: Any, n_jobs: int | None = None) -> Places:
-        """Its examples in several places: "parts" of this process, or the workers of a dask cluster ("dask", or its client)."""
-        few = np.unique(np.round(np.linspace(0, self.n_shards, min(self.n_shards, LEAVES) + 1)).astype(int))
+    def places(self, engine: Any, n_jobs: int | None = None, leaves: int | None = None) -> Places:
+        """Its examples in several places: "parts" of this process, or the workers of a dask cluster ("dask", or its client).
+
+        There are as many parts as `leaves` says, whole shards each; 0: one for each who works, and two at least.
+        """
+        here = isinstance(engine, str) and engine == "parts"
+        client = None if here else client_of(engine)
+        if leaves == 0:
+            leaves = max(2, n_threads(n_jobs) if client is None else len(client.scheduler_info(n_workers=-1)["workers"]))
+        wanted = min(self.n_shards, leaves or LEAVES)
+        few = np.unique(np.round(np.linspace(0, self.n_shards, wanted + 1)).astype(int))
         load = functools.partial(load_part, self.path, self.verify, versions())
         given = (self.problem, self.shards[few], load, n_jobs)
-        if isinstance(engine, str) and engine == "parts":
+        if client is None:
             return Places(*given, digest=self.digest)
         from partwise.engine.dask_places import DaskPlaces
 
-        return DaskPlaces(client_of(engine), *given, digest=self.digest, versions=versions)
+        return DaskPlaces(client, *given, digest=self.digest, versions=versions)
 
 
 LEAVES = 32  # parts that a cluster works on, at most: a sum of gradients costs an addition for each

@@ -48,6 +48,9 @@ engine : {"dask", "parts"} or dask.distributed.Client, optional
     process, which gives the same result as a cluster. By default in threads.
 mixing_epochs : int, default=1
     With `engine`, for solvers that visit one example at a time: epochs between two mixings (`partwise.solvers.mixing`).
+mixing_parts : int, optional
+    How many parts they work on at once; the more, the more epochs they need. By default as many as there are workers (threads
+    for "parts"), and two at least. The model depends on it.
 dtype : {"float64", "float32"}
     Of the weights.
 callbacks : callable or list of callables, optional
@@ -93,6 +96,7 @@ class Parameters:
     n_jobs: int | None = None
     engine: Any = None
     mixing_epochs: int = 1
+    mixing_parts: int | None = None
     dtype: Any = "float64"
     callbacks: Any = None
     verbose: Any = 0
@@ -116,6 +120,7 @@ class Parameters:
             "'dask', 'parts', a dask.distributed.Client or None",
         ),
         "mixing_epochs": (is_count(1), "an int in the range [1, inf)"),
+        "mixing_parts": (is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "verbose": (lambda value: is_bool(value) or is_count(0)(value), "a bool or an int in the range [0, inf)"),
         "callbacks": (is_callbacks, "a callable, a list of callables or None"),
     }

@@ -86,7 +86,9 @@ class Solving(Parameters):
             what = "early_stopping=True needs validation=" if corpus is not None else "fit needs a PackedCorpus (partwise pack)"
             raise ValueError(f"With engine={self.engine!r}, {what}: workers load their examples themselves.")
         inside = solver.solver if isinstance(solver, CCCP) else solver
+        leaves = None
         if isinstance(inside, OnlineSolver):
+            leaves = self.mixing_parts or 0
             mixed = Mixed(inside, self.mixing_epochs)
             solver = dataclasses.replace(solver, solver=mixed) if isinstance(solver, CCCP) else mixed
         elif not inside.everywhere:
@@ -95,7 +97,7 @@ class Solving(Parameters):
                 f"Solver {inside.name!r} keeps something for every example, which would have to be where the example is, and its "
                 f"steps depend on each other: it cannot work in several places. Solvers that can: {', '.join(able)}."
             )
-        return solver, dataclasses.replace(task, n_jobs=corpus.places(self.engine, self.n_jobs))
+        return solver, dataclasses.replace(task, n_jobs=corpus.places(self.engine, self.n_jobs, leaves))
 
     def _solve_beside(self, name: str, problem: Any, loss: Loss, sample_weight: Any, seed: int) -> np.ndarray:
         """Weights of a second problem of the task, by DCA. They are to be kept as the attribute ``<name>_weights_``."""
