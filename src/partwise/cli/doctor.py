@@ -23,7 +23,15 @@ Loops that came as machine code start at once. All others are compiled by numba 
 kept on disk.
 """
 REQUIRED = ("numpy", "scipy", "numba", "scikit-learn", "typer", "rich")
-EXTRAS = ("matplotlib", "jinja2", "torch", "dask")
+#: extra: what it brings
+EXTRAS = {
+    "plot": ("matplotlib",),
+    "html": ("jinja2", "matplotlib"),
+    "frames": ("pandas", "polars", "pyarrow"),
+    "spacy": ("spacy",),
+    "docs": ("sphinx",),
+    "others": ("torch", "dask"),
+}
 
 
 def verb() -> Verb:
@@ -81,6 +89,24 @@ def about_cache() -> dict[str, Any]:
     return found
 
 
+def about_data() -> dict[str, Any]:
+    """Where corpora are looked for, and which are there."""
+    from partwise.files.corpora import data_folder
+
+    try:
+        path = Path(data_folder())
+    except (OSError, ValueError, LookupError, RuntimeError) as error:
+        return {"folder": None, "corpora": [], "why_not": str(error)}
+    return {"folder": str(path), "corpora": sorted(one.name for one in path.iterdir() if one.is_dir()), "why_not": None}
+
+
+def about_cores() -> dict[str, Any]:
+    """How many this process may use, and who says otherwise."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    limits = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ}
+    return {"machine": os.cpu_count(), "usable": usable, "limits": limits}
+
+
 def megabytes(n: int | None) -> str:
     """For people."""
     return "missing" if n is None else f"{n / 1e6:.1f} MB"
@@ -91,6 +117,12 @@ def told(found: dict[str, Any]) -> str:
     lines = [f"partwise {found['partwise']}, Python {found['python']}, {found['platform']}"]
     lines.append("with      " + ", ".join(f"{name} {v or 'MISSING'}" for name, v in found["packages"].items()))
     lines.append("extras    " + (", ".join(f"{name} {v}" for name, v in found["extras"].items() if v) or "none installed"))
+    cores = found["cores"]
+    limits = "".join(f", {name}={value}" for name, value in cores["limits"].items())
+    lines.append(f"cores     {cores['usable']} of {cores['machine']}{limits}")
+    data = found["data"]
+    corpora = f"{len(data['corpora'])} corpora in {data['folder']}: {', '.join(data['corpora'])}"
+    lines.append("data      " + (corpora if data["folder"] else f"none: {data['why_not']}"))
     came = found["machine_code"]
     if came["why_not"]:
         lines.append(f"machine code that came with it: not used ({came['why_not']}): numba compiles what is needed")
@@ -123,7 +155,9 @@ def run(as_json: bool) -> None:
         "python": platform.python_version(),
         "platform": f"{sys.platform} {platform.machine()}",
         "packages": {name: version_of(name) for name in REQUIRED},
-        "extras": {name: version_of(name) for name in EXTRAS},
+        "extras": {name: version_of(name) for name in sorted({name for some in EXTRAS.values() for name in some})},
+        "cores": about_cores(),
+        "data": about_data(),
         "machine_code": came,
         "compiled": about_cache(),
     }

@@ -32,8 +32,8 @@ def make_brackets(n: int = 100, kind: str = "english", seed: int = 0, depth: int
 
     Examples
     --------
-    >>> print(make_brackets(1, "arithmetic", seed=3)[0])
-    (E (F (N 1)))
+    >>> print(make_brackets(1, "arithmetic", seed=6)[0])
+    (E (T (F (N 5)) (O /) (F (N 5))))
     """
     if kind not in ("english", "arithmetic"):
         raise ValueError(f"The 'kind' parameter of make_brackets must be 'english' or 'arithmetic'. Got {kind!r} instead.")

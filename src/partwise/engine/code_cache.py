@@ -105,6 +105,17 @@ def _without_links(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
+@functools.cache
+def _warn_of(directory: str) -> None:
+    """Say, once, that a directory is not used."""
+    warnings.warn(
+        f"Compiled code is neither read from {directory} nor kept there, since others can write to it (or it is not yours). Make "
+        f"it yours alone, by chmod 700, or name another one in PARTWISE_CACHE_DIR.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 class CodeFiles:
     """The files of one loop, compiled for one structure. Each is written at once: processes do not get into each other's way."""
 
@@ -130,6 +141,7 @@ class CodeFiles:
             if is_safe(self.path):
                 with open(self.file(key), "rb", opener=_without_links) as file:
                     return opened(file.read()) if is_ours_alone(os.fstat(file.fileno())) else None
+            _warn_of(str(self.path))
         return None
 
     def write(self, key: str, data: bytes) -> None:

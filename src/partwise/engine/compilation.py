@@ -205,6 +205,14 @@ def interpret(run: Callable[[CompiledLoop, tuple[Any, ...]], Any] = as_written) 
     """Within this block every loop runs in the interpreter (slow): set breakpoints in any kernel or solver.
 
     `run` is called with a loop and its arguments, and returns what the loop does.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import multiclass_problem, solve
+    >>> with interpret():
+    ...     solve(multiclass_problem(np.eye(2), [0, 1]), "hinge", "sdm", C=1.0).converged
+    True
     """
     global _interpret
     before, _interpret = _interpret, run

@@ -15,7 +15,7 @@ from partwise.losses.slacks import SquaredMaximum, charge, pull
 
 @dataclass(frozen=True)
 class SquaredHinge(Loss):
-    """The squared hinge ``1/2 xi^2``, with the slack ``xi = max_y gamma l(y) - w . dF(y)`` of the hinge: quadratic max error.
+    """The squared hinge ``1/2 xi^2``, with the slack ``xi = max_y gamma l(y) - w·dF(y)`` of the hinge: quadratic max error.
 
     Large violations count for more than in the hinge, small ones for next to nothing; on two classes it is the L2-loss SVM.
 

@@ -16,7 +16,7 @@ from partwise.losses.slacks import SummedMaximum, SummedSquares, charge, pull
 
 @dataclass(frozen=True)
 class Summed(Loss):
-    """The summed error ``sum_y max(0, gamma l(y) - w . dF(y))`` of Balamurugan et al. (LSE): every violated output counts.
+    """The summed error ``sum_y max(0, gamma l(y) - w·dF(y))`` of Balamurugan et al. (LSE): every violated output counts.
 
     On classes it is the multiclass SVM of Weston and Watkins (1999), where the hinge is that of Crammer and Singer. Squared
     (``"squared_summed"``), it is the quadratic summed error (QSE), ``sum_y 1/2 max(0, gamma l(y) - w . dF(y))^2``.

@@ -14,12 +14,14 @@ from partwise.engine.spelling import Spelling
 from partwise.losses.penalty import check_penalty_weight, check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
+from partwise.solvers.arow import AROW
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.checks import check
 from partwise.solvers.dca import DCA
+from partwise.solvers.eg import EG
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
@@ -64,6 +66,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Perceptron,
         MIRA,
         KBestMIRA,
+        AROW,
         SGD,
         Pegasos,
         DCA,
@@ -71,6 +74,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Polyak,
         SDM,
         BCFW,
+        EG,
         NSlack,
         OneSlack,
         Kelley,
@@ -249,6 +253,14 @@ def solve(
         Weights to start from.
     resume : SolveResult, optional
         Go on from a previous result, exactly as if it had not stopped.
+
+    Examples
+    --------
+    >>> from partwise import chain_problem
+    >>> problem = chain_problem(np.eye(4), lengths=[2, 2], gold=[0, 1, 1, 0])
+    >>> result = solve(problem, "hinge", "sdm", C=1.0)
+    >>> result.converged, bool(0 <= result.primal - result.dual <= 1e-3 * result.primal)
+    (True, True)
     """
     task = make_task(problem, loss, C, sample_weight, seed, shuffle, dtype, n_jobs, l1_ratio, penalty_weight)
     if resume is not None and solver == "auto":

@@ -113,7 +113,18 @@ class Variables:
 
 
 class FactorGraph:
-    """Variables, scores and constraints. See the module for how it reads, and `layout` for what the factors mean."""
+    """Variables, scores and constraints. See the module for how it reads, and `layout` for what the factors mean.
+
+    Examples
+    --------
+    >>> g = FactorGraph()
+    >>> x = g.variables(2, states=3)
+    >>> g.unary(x, [[0.0, 1.0, 0.0], [0.5, 0.0, 0.0]])
+    >>> g.pairwise(x[:1], x[1:], 2.0 * np.eye(3))  # they want to be the same
+    >>> answer = g.best()
+    >>> answer.of(x).tolist(), float(answer.value)
+    ([1, 1], 3.0)
+    """
 
     def __init__(self) -> None:
         self._states: list[np.ndarray] = []

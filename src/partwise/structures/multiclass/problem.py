@@ -45,6 +45,12 @@ def multiclass_problem(x, gold=None, n_classes=None, costs=None, allowed=None, d
     known : bool array (sets, K), optional
         Sets of acceptable classes: a gold of ``n_classes + k`` says that the truth is one of ``known[k]``. The answer to such an
         example is a PartialMulticlassProblem, if any set in use has more than one class.
+
+    Examples
+    --------
+    >>> problem = multiclass_problem(np.eye(3), gold=[0, 2, 1])
+    >>> problem.gold.tolist(), problem.rows.n_features
+    ([0, 2, 1], 3)
     """
     rows = x if hasattr(x, "_fields") else make_rows(x, dtype)
     n = n_rows(rows)

@@ -51,6 +51,7 @@ def bracket_scores(
 
     Examples
     --------
+    >>> from partwise.datasets import Constituent
     >>> right = Constituent.read("(S (NP (D the) (N dog)) (VP (V barks)))")
     >>> found = Constituent.read("(S (D the) (NP (N dog) (V barks)))")
     >>> scores = bracket_scores([right], [found])

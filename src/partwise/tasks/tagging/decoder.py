@@ -107,7 +107,7 @@ class Decoder(SequenceSuspects, ChainModel):
         self._check_size(problem, self._kept_weights)
         return Packed(self, tokens, problem, allowed)
 
-    def predict(self, X, *, lengths=None, known=None):
+    def predict(self, X, *, lengths=None, known=None) -> Any:
         """The labelling of highest score of each sequence; with ``hidden > 1``, the labels of the best sequence of states.
 
         Parameters

@@ -1,0 +1,130 @@
+"""The built site in headless Chromium: ``python docs/check_site.py build/site``.
+
+Every page is opened as a file, without a network, at 390 pixels. What is reported: links that lead nowhere (anchors included),
+pages that take more than two clicks from the first, errors of the console, formulas that were not set, and pages that are wider
+than the screen.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+PHONE = 390
+
+
+class Page(HTMLParser):
+    """Links and anchors of a page."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.links: list[str] = []
+        self.anchors: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        """Called for each tag."""
+        found = dict(attributes)
+        if found.get("id"):
+            self.anchors.add(str(found["id"]))
+        link = found.get("href" if tag in ("a", "link") else "src")
+        if link and tag in ("a", "img", "script", "link"):
+            self.links.append(link)
+
+
+def read(site: Path) -> dict[Path, Page]:
+    """All pages."""
+    return {
+        path.resolve(): Page(path.read_text(encoding="utf-8"))
+        for path in sorted(site.rglob("*.html"))
+        if "_static" not in path.parts
+    }
+
+
+def check_links(pages: dict[Path, Page], site: Path) -> list[str]:
+    """Dead links, and pages that are too far from the first one."""
+    wrong: list[str] = []
+    to: dict[Path, set[Path]] = {path: set() for path in pages}
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or link.startswith("//"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                wrong.append(f"{path.relative_to(site)}: {link} leads nowhere")
+            elif target in pages:
+                to[path].add(target)
+                if parts.fragment and unquote(parts.fragment) not in pages[target].anchors:
+                    wrong.append(f"{path.relative_to(site)}: there is no {link}")
+    near, reached = {site / "index.html"}, {site / "index.html"}
+    for _ in range(2):
+        near = set().union(*(to.get(path, set()) for path in near))
+        reached |= near
+    special = {"genindex.html", "search.html", "py-modindex.html"}
+    wrong += [
+        f"{path.relative_to(site)} is more than two clicks away"
+        for path in pages
+        if path not in reached and path.name not in special
+    ]
+    return wrong
+
+
+def look(pages: dict[Path, Page], site: Path) -> list[str]:
+    """What a browser says."""
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--allow-file-access-from-files",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+    ):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    wrong = []
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    try:
+        driver.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride", {"width": PHONE, "height": 844, "deviceScaleFactor": 1, "mobile": True}
+        )
+        for path in pages:
+            name = str(path.relative_to(site))
+            driver.get(path.as_uri())
+            driver.execute_async_script(
+                "const done = arguments[0]; const m = window.MathJax;"
+                "if (m && m.startup && m.startup.promise) m.startup.promise.then(() => done()); else setTimeout(done, 30);"
+            )
+            wide = driver.execute_script("return document.documentElement.scrollWidth")
+            if wide > PHONE + 1:
+                wrong.append(f"{name}: {wide} pixels wide on a screen of {PHONE}")
+            plain = driver.execute_script(
+                "return [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container')).length"
+            )
+            if plain:
+                wrong.append(f"{name}: {plain} formulas are not set")
+            wrong += [
+                f"{name}: {entry['message']}" for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "ERROR")
+            ]
+    finally:
+        driver.quit()
+    return wrong
+
+
+def main(folder: str) -> None:
+    """Look, and tell."""
+    site = Path(folder).resolve()
+    pages = read(site)
+    wrong = [*check_links(pages, site), *look(pages, site)]
+    print("\n".join(wrong))
+    print(f"{len(pages)} pages, {len(wrong)} complaints")
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "build/site")

@@ -1,0 +1,149 @@
+"""Texts with spans, by character offsets: what annotation tools keep, and what column files can say.
+
+A column file has a line for each token: the word, where it begins and ends in its text, perhaps more, and the label in the last
+column. A blank line ends a sequence. A text goes on as long as offsets grow: where they fall back, another text begins. So a text
+may be cut into sequences (at line breaks, here) and put together again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from partwise.text.chunk_schemes import convert, recognise
+
+TOKEN = re.compile(r"\w+|[^\w\s]")
+
+
+class TextSpan(NamedTuple):
+    """Characters `start` to `end` (which is the first one behind it), and what they are."""
+
+    start: int
+    end: int
+    label: str
+
+
+@dataclass
+class AnnotatedText:
+    """A text, its spans, and its tokens where a tool gave them."""
+
+    text: str
+    spans: list[TextSpan] = field(default_factory=list)
+    tokens: list[tuple[int, int]] | None = None
+
+    def checked(self, name: str) -> AnnotatedText:
+        """Itself; or an error that says which offsets are impossible."""
+        for what, some in (("span", self.spans), ("token", [(*token, "") for token in self.tokens or ()])):
+            for start, end, label in some:
+                if not 0 <= start < end <= len(self.text):
+                    raise ValueError(
+                        f"{name}: {what} {start}-{end} {label} is not within the {len(self.text)} characters of the text."
+                    )
+        return self
+
+
+def tokenise(text: str) -> list[tuple[int, int]]:
+    """Where tokens begin and end: runs of letters and digits, and every other character that is not blank by itself.
+
+    Examples
+    --------
+    >>> tokenise("Oh, no!")
+    [(0, 2), (2, 3), (4, 6), (6, 7)]
+    """
+    return [found.span() for found in TOKEN.finditer(text)]
+
+
+def labels_of(document: AnnotatedText, name: str, adjust: bool = False) -> tuple[list[tuple[int, int]], list[str]]:
+    """Tokens, and their labels in IOB2.
+
+    A span must begin and end where tokens do; with `adjust` it is widened to whole tokens instead. Spans may not overlap.
+    """
+    tokens = sorted(document.tokens if document.tokens is not None else tokenise(document.text))
+    labels, taken = ["O"] * len(tokens), [""] * len(tokens)
+    for start, end, label in sorted(document.spans):
+        inside = [k for k, (first, last) in enumerate(tokens) if first < end and start < last]
+        shown = f"{name}: span {start}-{end} {document.text[start:end]!r} ({label})"
+        if not inside:
+            raise ValueError(f"{shown} holds no token.")
+        first, last = tokens[inside[0]][0], tokens[inside[-1]][1]
+        if (first, last) != (start, end) and not adjust:
+            raise ValueError(
+                f"{shown} does not begin and end with tokens; whole tokens would be {first}-{last} {document.text[first:last]!r}."
+            )
+        for k in inside:
+            if taken[k]:
+                raise ValueError(f"{shown} overlaps {taken[k]}: a column file has one label for each token.")
+            labels[k] = f"{'B' if k == inside[0] else 'I'}-{label}"
+            taken[k] = f"{start}-{end} ({label})"
+    return tokens, labels
+
+
+def to_columns(documents: Iterable[AnnotatedText], adjust: bool = False) -> str:
+    """A column file: word, start, end, label. Sequences end at line breaks of the text."""
+    lines: list[str] = []
+    for n, document in enumerate(documents, 1):
+        tokens, labels = labels_of(document, f"text {n}", adjust)
+        before = 0
+        for (start, end), label in zip(tokens, labels, strict=True):
+            word = document.text[start:end]
+            if re.search(r"\s", word):
+                raise ValueError(f"text {n}: token {start}-{end} {word!r} has a blank in it, which a column file cannot hold.")
+            if lines and lines[-1] and "\n" in document.text[before:start]:
+                lines.append("")
+            lines.append(f"{word}\t{start}\t{end}\t{label.replace(' ', '_')}")
+            before = end
+        if lines and lines[-1]:
+            lines.append("")
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+def from_columns(content: str, name: str = "the file") -> list[AnnotatedText]:
+    """Texts and spans from such a file, in any scheme of chunks; further columns between offsets and label do not matter."""
+    rows: list[tuple[int, list[str]]] = [(n, line.split()) for n, line in enumerate(content.splitlines(), 1)]
+    groups: list[list[list[tuple[int, int, str, str]]]] = []  # texts of sequences of tokens
+    fresh, reached = True, -1
+    for n, cells in rows:
+        if not cells:
+            fresh = True
+            continue
+        if len(cells) < 4 or not (cells[1].isdigit() and cells[2].isdigit()):
+            raise ValueError(f"{name}, line {n}: expected a word, its two offsets and a label. Got {' '.join(cells)!r}.")
+        start, end = int(cells[1]), int(cells[2])
+        if end - start != len(cells[0]):
+            raise ValueError(f"{name}, line {n}: {cells[0]!r} has {len(cells[0])} characters, its offsets say {end - start}.")
+        if start < reached and not fresh:
+            raise ValueError(f"{name}, line {n}: offset {start} lies before the end of the token above it, {reached}.")
+        if fresh and (start < reached or not groups):
+            groups.append([])
+        if fresh:
+            groups[-1].append([])
+        groups[-1][-1].append((start, end, cells[0], cells[-1]))
+        fresh, reached = False, end
+    return [together(sequences) for sequences in groups]
+
+
+def together(sequences: Sequence[Sequence[tuple[int, int, str, str]]]) -> AnnotatedText:
+    """One text from its sequences: blanks between tokens, a line break between sequences."""
+    text, spans, tokens = "", [], []
+    for sequence in sequences:
+        for k, (start, end, word, _) in enumerate(sequence):
+            gap = start - len(text)
+            text += ("\n" if k == 0 and text and gap else "") + " " * (gap - (1 if k == 0 and text and gap else 0)) + word
+            tokens.append((start, end))
+        spans += spans_of([(start, end, label) for start, end, _, label in sequence])
+    return AnnotatedText(text, spans, tokens)
+
+
+def spans_of(labelled: Sequence[tuple[int, int, str]]) -> list[TextSpan]:
+    """Spans of one sequence from its chunk labels."""
+    labels = [label for _, _, label in labelled]
+    found: list[TextSpan] = []
+    for (start, end, _), label in zip(labelled, convert([labels], "iob2", recognise([labels]) or "iob2")[0], strict=True):
+        prefix, _, kind = label.partition("-")
+        if prefix == "B":
+            found.append(TextSpan(start, end, kind))
+        elif prefix == "I":
+            found[-1] = found[-1]._replace(end=end)
+    return found

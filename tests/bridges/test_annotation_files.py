@@ -1,0 +1,99 @@
+"""Files of annotation tools: read, written, and read again they say the same; what does not fit is named."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from partwise.bridges import AnnotatedText, TextSpan, read_annotations, write_annotations
+from partwise.cli.app import app
+
+TEXTS = [
+    AnnotatedText("Ada met Grace Hopper\nin New York.", [TextSpan(0, 3, "PER"), TextSpan(8, 20, "PER"), TextSpan(24, 32, "LOC")]),
+    AnnotatedText("Nobody came.", []),
+    AnnotatedText("Zürich, ja: Zürich", [TextSpan(0, 6, "LOC"), TextSpan(12, 18, "LOC")]),
+]
+
+
+def said(documents):
+    return [(one.text, list(map(tuple, one.spans))) for one in documents]
+
+
+@pytest.mark.parametrize("name", ["prodigy", "doccano", "labelstudio"])
+def test_round_trip_over_columns(name, tmp_path):
+    write_annotations(TEXTS, tmp_path / "a", name)
+    there = read_annotations(tmp_path / "a", name)
+    assert said(there) == said(TEXTS)
+    write_annotations(there, tmp_path / "b.txt", "columns")
+    back = read_annotations(tmp_path / "b.txt", "columns")
+    assert said(back) == said(TEXTS)
+    write_annotations(back, tmp_path / "c", name)
+    assert said(read_annotations(tmp_path / "c", name)) == said(TEXTS)
+
+
+def test_columns_keep_offsets_and_break_at_lines(tmp_path):
+    (file,) = write_annotations(TEXTS, tmp_path / "t.txt", "columns")
+    lines = file.read_text().splitlines()
+    assert lines[:5] == ["Ada\t0\t3\tB-PER", "met\t4\t7\tO", "Grace\t8\t13\tB-PER", "Hopper\t14\t20\tI-PER", ""]
+    assert lines[5] == "in\t21\t23\tO"
+
+
+def test_brat(tmp_path):
+    files = write_annotations(TEXTS, tmp_path / "text", "brat")
+    assert [file.name for file in files[:2]] == ["text-1.txt", "text-1.ann"]
+    assert said(read_annotations(tmp_path, "brat")) == said(TEXTS)
+    (tmp_path / "text-1.ann").write_text("T1\tPER 0 3\tEva\n")
+    with pytest.raises(ValueError, match=r"text-1.ann, line 1: the text says 'Ada', the annotation 'Eva'"):
+        read_annotations(tmp_path, "brat")
+    (tmp_path / "text-1.ann").write_text("T1\tPER 0 3;8 13\tAda Grace\n")
+    with pytest.raises(ValueError, match="line 1: expected T1, LABEL START END"):
+        read_annotations(tmp_path, "brat")
+
+
+def test_spans_that_cut_tokens(tmp_path):
+    cut = [AnnotatedText("in Yorkshire", [TextSpan(3, 7, "LOC")])]
+    with pytest.raises(
+        ValueError, match=r"text 1: span 3-7 'York' \(LOC\) does not begin and end with tokens; .* 3-12 'Yorkshire'"
+    ):
+        write_annotations(cut, tmp_path / "x", "columns")
+    write_annotations(cut, tmp_path / "x", "columns", adjust=True)
+    assert read_annotations(tmp_path / "x", "columns")[0].spans == [(3, 12, "LOC")]
+    over = [AnnotatedText("a b c", [TextSpan(0, 3, "X"), TextSpan(2, 5, "Y")])]
+    with pytest.raises(ValueError, match=r"span 2-5 'b c' \(Y\) overlaps 0-3 \(X\)"):
+        write_annotations(over, tmp_path / "x", "columns")
+
+
+@pytest.mark.parametrize(
+    "name, content, why",
+    [
+        ("prodigy", '{"text": "ab", "spans": [{"start": 0, "end": 5, "label": "X"}]}', "line 1: span 0-5 X is not within the 2"),
+        ("prodigy", '\n{"spans": []}', "line 2: there is no 'text'"),
+        ("doccano", '{"text": "ab", "label": [[0, 1]]}', r"expected \[start, end, label\]"),
+        ("doccano", '{"text": "ab", "label": [["0", 1, "X"]]}', "must be integers"),
+        ("doccano", "[1]", "expected an object"),
+        ("labelstudio", "{", "not JSON"),
+        ("labelstudio", "[3]", "task 1: expected an object with 'data'"),
+        ("columns", "a 0 1 O\nbb 2 3 O", "line 2: 'bb' has 2 characters, its offsets say 1"),
+        ("columns", "a b O", "line 1: expected a word, its two offsets and a label"),
+        ("columns", "a 5 6 O\nb 0 1 O", "line 2: offset 0 lies before"),
+    ],
+)
+def test_what_is_wrong_is_named(name, content, why, tmp_path):
+    (tmp_path / "file").write_text(content)
+    with pytest.raises(ValueError, match=why):
+        read_annotations(tmp_path / "file", name)
+
+
+def test_rejected_answers_are_left_out(tmp_path):
+    rows = [{"text": "a", "answer": "reject"}, {"text": "b", "answer": "accept"}, {"text": "c"}]
+    (tmp_path / "p").write_text("\n".join(map(json.dumps, rows)))
+    assert [one.text for one in read_annotations(tmp_path / "p", "prodigy")] == ["b", "c"]
+
+
+def test_the_command(tmp_path):
+    write_annotations(TEXTS, tmp_path / "a.jsonl", "doccano")
+    words = ["convert", str(tmp_path / "a.jsonl"), "--from", "doccano", "--to", "columns", "-o", str(tmp_path / "b.txt")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0 and "3 texts with 5 spans" in done.stdout
+    wrong = CliRunner().invoke(app, [*words[:3], "word", *words[4:]])
+    assert wrong.exit_code == 1 and "--from must be one of prodigy, doccano" in wrong.stderr

@@ -1,0 +1,70 @@
+"""Frames of pandas, polars and Arrow: the same answers as from lists, whatever order rows are in."""
+
+import numpy as np
+import pytest
+
+from partwise import Classifier, Ranker, SequenceLabeler
+from partwise.bridges import fit_frame, predict_frame, sequences_of
+from partwise.datasets import make_sentences
+
+pytestmark = pytest.mark.interpreted
+ROWS = [
+    {"sentence": i, "word": word, "pos": pos, "long": float(len(word)), "chunk": chunk}
+    for i, one in enumerate(make_sentences(6, seed=0))
+    for word, pos, chunk in one
+]
+
+
+def frame_of(kind, rows):
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if kind == "pyarrow":
+        return pytest.importorskip("pyarrow").table(columns)
+    return pytest.importorskip(kind).DataFrame(columns)
+
+
+def listed(frame, name):
+    return frame[name].to_pylist() if hasattr(frame, "column_names") else list(frame[name])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_tokens(kind):
+    frame = frame_of(kind, ROWS)
+    labeler = fit_frame(SequenceLabeler("crf", max_epochs=2), frame, group="sentence", label="chunk")
+    X, y = sequences_of(frame, "sentence", ["word", "pos", "long"], "chunk")
+    assert X[0][0] == {"word": ROWS[0]["word"], "pos": ROWS[0]["pos"], "long": ROWS[0]["long"]}
+    plain = SequenceLabeler("crf", max_epochs=2).fit(X, y)
+    answers = [label for labels in plain.predict(X) for label in labels]
+    assert listed(predict_frame(labeler, frame, group="sentence"), "predicted") == answers
+    mixed = sorted(range(len(ROWS)), key=lambda r: (r - ROWS[r]["sentence"]) % 7)  # sentences interleaved, words in order
+    mixed.sort(key=lambda r: sum(ROWS[s]["sentence"] == ROWS[r]["sentence"] for s in range(r)))
+    shuffled = predict_frame(labeler, frame_of(kind, [ROWS[r] for r in mixed]), group="sentence")
+    assert listed(shuffled, "predicted") == [answers[r] for r in mixed]
+
+
+def test_documents_and_rows():
+    pandas = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(24, 2))
+    frame = pandas.DataFrame({"a": x[:, 0], "b": x[:, 1], "query": np.tile([3, 1, 2], 8), "grade": (x[:, 0] > 0).astype(int)})
+    ranker = fit_frame(Ranker(max_epochs=3), frame, group="query", label="grade", features=["a", "b"])
+    scores = predict_frame(ranker, frame, group="query", name="score")["score"]
+    assert scores.corr(frame["a"]) > 0.8
+    classifier = fit_frame(Classifier(max_epochs=3), frame.drop(columns="query"), label="grade")
+    assert (predict_frame(classifier, frame)["predicted"] == frame["grade"]).mean() > 0.8
+
+
+def test_vectors_gaps_and_mistakes():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"s": [0, 0], "w": ["a", None], "v": [[0.5, 1.0], [0.0, 2.0]], "y": ["A", float("nan")]})
+    X, y = sequences_of(frame, "s", None, "y")
+    assert X == [[{"w": "a", "v": {"0": 0.5, "1": 1.0}}, {"v": {"0": 0.0, "1": 2.0}}]] and y == [["A", None]]
+    with pytest.raises(KeyError, match="There is no column 'z'. The columns are: s, w, v, y"):
+        fit_frame(SequenceLabeler(), frame, group="z", label="y")
+    with pytest.raises(ValueError, match="SequenceLabeler needs 'group'"):
+        fit_frame(SequenceLabeler(), frame, label="y")
+    with pytest.raises(ValueError, match="The column 'w' holds something that is no number"):
+        fit_frame(Classifier(), frame, label="y", features=["w"])
+    with pytest.raises(ValueError, match="Row 1 has no value in the column 's'"):
+        sequences_of(pandas.DataFrame({"s": [0, float("nan")], "w": ["a", "b"]}), "s")
+    with pytest.raises(TypeError, match="Expected a frame"):
+        sequences_of([1], "s")

@@ -1,0 +1,132 @@
+"""What the blocks of Python on pages may take for granted: names and files, small enough for the interpreter."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from partwise import Classifier, SequenceLabeler
+from partwise.datasets import make_sentences, make_tagged_sequences, write_sentences
+from partwise.tasks.common.registry import BY_VERB
+
+
+def sentences(n: int, seed: int) -> str:
+    """A column file."""
+    return "\n\n".join("\n".join(" ".join(token) for token in one) for one in make_sentences(n, seed=seed)) + "\n"
+
+
+def copies(verb: str, folder: Path, *names: str) -> None:
+    """The tiny file of a task under these names."""
+    content = BY_VERB[verb].command.workload(folder).read_bytes()
+    for name in names:
+        (folder / name).write_bytes(content)
+
+
+def tagging(folder: Path) -> dict[str, Any]:
+    """Sequences, a fitted labeler, column files."""
+    X, y = make_tagged_sequences(8, seed=0)
+    X_test, y_test = make_tagged_sequences(6, seed=1)
+    labeler = SequenceLabeler(max_epochs=2).fit(X, y)
+    for name in ("train.txt.gz", "huge.txt.gz"):
+        (folder / name).write_bytes(gzip.compress(sentences(12, 0).encode()))
+    (folder / "dev.txt").write_text(sentences(6, 1))
+    return {
+        "X": X, "y": y, "X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test, "labeler": labeler,
+        "batches": [(X[:4], y[:4]), (X[4:], y[4:])], "labels": sorted({one for labels in y for one in labels}),
+        "SequenceLabeler": SequenceLabeler, "Classifier": Classifier, "np": np,
+    }  # fmt: skip
+
+
+def metrics(folder: Path) -> dict[str, Any]:
+    """Chunk labels: true, predicted, predicted by another."""
+    y = [[token[2] for token in one] for one in make_sentences(10, seed=0)]
+    rng = np.random.default_rng(0)
+    blurred = [[[label if rng.random() < share else "O" for label in labels] for labels in y] for share in (0.9, 0.8)]
+    X = [[[token[0]] for token in one] for one in make_sentences(10, seed=0)]
+    found = tagging(folder) | {"X": X, "y": y, "y_test": y, "predicted": blurred[0], "predicted_by_another": blurred[1]}
+    return found | {"grid": {"C": [0.1]}}
+
+
+def latent(folder: Path) -> dict[str, Any]:
+    """Two sentences of three words; four rows."""
+    words = [[["the"], ["old"], ["man"]], [["the"], ["boats"], ["sink"]]]
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    more = {"sentences": words, "labels": [["D", "N", "V"], ["D", "N", "V"]], "rows": rows, "classes": ["a", "b", "a", "b"]}
+    return {"SequenceLabeler": SequenceLabeler, "Classifier": Classifier, **more}
+
+
+def ranking(folder: Path) -> dict[str, Any]:
+    """Queries as arrays, as a frame, and as a file; what scikit-learn has for them."""
+    import pandas
+    import sklearn
+    from sklearn.compose import make_column_transformer
+    from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    copies("rank", folder, "train.txt")
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    y, groups = (X[:, 0] > 0).astype(int), np.repeat(np.arange(10), 4)
+    frame = pandas.DataFrame(X, columns=["a", "b", "c"]).assign(qid=groups)
+    found = {"X": X, "y": y, "groups": groups, "frame": frame, "features": ["a", "b", "c"], "sklearn": sklearn}
+    tools = (make_column_transformer, GridSearchCV, GroupKFold, cross_val_score, make_pipeline, StandardScaler)
+    return found | {tool.__name__: tool for tool in tools}
+
+
+def solvers(folder: Path) -> dict[str, Any]:
+    """A packed problem."""
+    from partwise import multiclass_problem
+
+    x = np.random.default_rng(0).normal(size=(12, 3))
+    return {"problem": multiclass_problem(x, np.argmax(x, axis=1))}
+
+
+def alignment(folder: Path) -> dict[str, Any]:
+    """Aligned pairs over the letters of proteins."""
+    for name in ("pairs.tsv", "test.tsv"):
+        (folder / name).write_text("HEAGAWGHE-E\t--P-AW-HEAE\nPAWHEAE\tPGWHE-E\n")
+    return {}
+
+
+def folding(folder: Path) -> dict[str, Any]:
+    """RNA."""
+    copies("fold", folder, "train.fasta", "test.fasta")
+    return {}
+
+
+def parsing(folder: Path) -> dict[str, Any]:
+    """A treebank."""
+    copies("parse", folder, "en-train.conllu", "en-test.conllu")
+    return {}
+
+
+def suspects(folder: Path) -> dict[str, Any]:
+    """A treebank and RNA, with enough of each for five folds."""
+    copies("parse", folder, "train.conllu")
+    copies("fold", folder, "rna.fasta")
+    for name in ("train.conllu", "rna.fasta"):
+        (folder / name).write_bytes(b"\n".join([(folder / name).read_bytes()] * 4))
+    return {}
+
+
+def chunker(folder: Path) -> dict[str, Any]:
+    """The files of ``partwise demo --practice``."""
+    (folder / "practice").mkdir()
+    write_sentences(folder / "practice", (("train", 20), ("dev", 8), ("test", 8)))
+    return {}
+
+
+def nothing(folder: Path) -> dict[str, Any]:
+    """The page says all it needs."""
+    return {}
+
+
+#: page: what it takes for granted
+SETUPS = {
+    "README.md": tagging, "estimators.md": tagging, "features.md": tagging, "coming-from.md": tagging, "metrics.md": metrics,
+    "latent.md": latent, "ranking.md": ranking, "solvers.md": solvers, "alignment.md": alignment, "folding.md": folding,
+    "parsing.md": parsing, "suspects.md": suspects, "chunker.md": chunker,
+}  # fmt: skip
