@@ -83,6 +83,7 @@ def by_enumeration(loss, scores, costs):
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
 @pytest.mark.parametrize("losses", [RAMPS, SOFT, SOFTEST], ids=["ramp", "ramp, beta finite", "soft ramp"])
+@pytest.mark.interpreted
 def test_values_are_those_of_enumeration(kind, losses):
     for problem, w in draws(kind):
         examples = [scores_and_costs(problem, i, w) for i in range(kernels.n_examples(problem))]
@@ -93,6 +94,7 @@ def test_values_are_those_of_enumeration(kind, losses):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
+@pytest.mark.interpreted
 def test_ramps_are_bounded_by_the_costs_of_their_maximisers(kind):
     for problem, w in draws(kind, 40):
         mancev, do = losses_at(problem, Ramp(1, 1), w), losses_at(problem, Ramp(1, 0), w)
@@ -105,6 +107,7 @@ def test_ramps_are_bounded_by_the_costs_of_their_maximisers(kind):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
+@pytest.mark.interpreted
 def test_soft_ramp_bounds_the_expected_cost_and_tends_to_the_ramp_of_do(kind):
     for problem, w in draws(kind):
         if abs(w).max(initial=0.0) > 1e3:
@@ -119,6 +122,7 @@ def test_soft_ramp_bounds_the_expected_cost_and_tends_to_the_ramp_of_do(kind):
                 assert abs(values[i] - limit[i]) <= math.log(len(scores)) / beta + 1e-9
 
 
+@pytest.mark.interpreted
 def test_a_forbidden_truth_costs_a_ramp_no_more_than_its_bound():
     """The hinge is infinite there; the ramp refuses to believe such a label, as any other that it finds impossible."""
     allowed = np.array([[True, False, True]])
@@ -134,6 +138,7 @@ OBJECTS = [Family(3.0, 1.0), Ramp(1.0, 0.5), Ramp(1.0, 1.0, 2.0), Ramp(0.5, 0.0,
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
 @pytest.mark.parametrize("loss", [*LOSSES.values(), *OBJECTS], ids=lambda loss: loss.name)
+@pytest.mark.interpreted
 def test_gradient_is_that_of_central_differences(kind, loss):
     """At random points, where even the losses with corners have a gradient."""
     if kernels.all_outputs in loss.needs and kind == "chain":
@@ -144,15 +149,14 @@ def test_gradient_is_that_of_central_differences(kind, loss):
         if loss.is_searched(problem):
             continue  # what is found may jump from one output to another
         C, w = rng.random(kernels.n_examples(problem)) + 0.2, rng.normal(size=kernels.n_weights(problem))
-        h, slopes = 1e-6, np.zeros(len(w))
-        for j in range(len(w)):
-            e = np.zeros(len(w))
-            e[j] = h
-            slopes[j] = (objective(problem, loss, C, w + e).primal - objective(problem, loss, C, w - e).primal) / (2 * h)
-        np.testing.assert_allclose(objective(problem, loss, C, w).gradient, slopes, rtol=1e-5, atol=1e-6)
+        directions = rng.normal(size=(3, len(w)))  # a wrong slope anywhere shows in each of them
+        ends = [[objective(problem, loss, C, w + h * d).primal for h in (1e-6, -1e-6)] for d in directions]
+        slopes = [(above - below) / 2e-6 for above, below in ends]
+        np.testing.assert_allclose(directions @ objective(problem, loss, C, w).gradient, slopes, rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("c", [1.0, 2.5])
+@pytest.mark.interpreted
 def test_binary_ramp_is_that_of_collobert(c):
     """Two classes with scores w_y . x and margin m = s(truth) - s(other), at the cost c of a wrong one:
 
@@ -222,6 +226,7 @@ def followed(problem, loss, solver, **options):
 
 
 @pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.interpreted
 def test_the_objective_never_rises_from_round_to_round(name):
     solver, loss = INSIDE[name]
     problem, C = PROBLEMS["multiclass"], 0.3
@@ -237,6 +242,7 @@ def test_the_objective_never_rises_from_round_to_round(name):
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.interpreted
 def test_a_round_bounds_the_objective_from_above_and_touches_it(kind):
     """bound(w) = convex problem with the targets of w_0, plus b l(t): J(w_0) at w_0, and no less than J anywhere."""
     problem, rng = PROBLEMS[kind], np.random.default_rng(1)
@@ -260,6 +266,7 @@ def test_a_round_bounds_the_objective_from_above_and_touches_it(kind):
 
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("name", ["sdm", "bcfw", "lbfgs"])
+@pytest.mark.interpreted
 def test_every_round_is_solved_to_its_tolerance_and_the_last_to_that_of_the_run(kind, name):
     solver, loss = INSIDE[name]
     result = solve(PROBLEMS[kind], loss, solver, C=0.3, tol=1e-4, max_epochs=2000)
@@ -273,6 +280,7 @@ def test_every_round_is_solved_to_its_tolerance_and_the_last_to_that_of_the_run(
 
 
 @pytest.mark.parametrize("name", ["pegasos", "sgd", "dca", "mira"])
+@pytest.mark.interpreted
 def test_nothing_is_claimed_without_a_certificate(name):
     """Rounds that change nothing end the run, but that is no proof: the result says what is known."""
     solver, loss = INSIDE[name]
@@ -302,6 +310,7 @@ def test_solvers_of_the_soft_ramp_end_below_zero_weights(loss):
                 assert result.primal <= value_of(problem, loss, C, np.zeros_like(result.w)) * (1 + 1e-9), (name, C, seed)
 
 
+@pytest.mark.interpreted
 def test_dca_refuses_what_has_no_target():
     problem = PROBLEMS["multiclass"]
     message = r"Solver 'dca' minimises losses with a target.* not the loss 'soft_ramp'.* Solvers that can: sgd, pegasos, lbfgs"
@@ -321,6 +330,7 @@ def test_dca_refuses_what_has_no_target():
 
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("loss", [Ramp(1, 1), Ramp(1, 0)], ids=lambda loss: loss.name)
+@pytest.mark.interpreted
 def test_convergence_leaves_a_stationary_point(kind, loss):
     """The convex problem that touches J at the result has its optimum there: no step of CCCP gets lower."""
     problem, C, tol = PROBLEMS[kind], 0.3, 1e-6
@@ -336,6 +346,7 @@ def test_convergence_leaves_a_stationary_point(kind, loss):
 
 
 @pytest.mark.parametrize("kind", PROBLEMS)
+@pytest.mark.interpreted
 def test_the_first_round_of_mancev_is_the_hinge(kind):
     """The first targets are the truth, and the weights are those of plain SDM, epoch by epoch."""
     problem, epochs = PROBLEMS[kind], 6
@@ -357,6 +368,7 @@ def check_weights(problem, state):
 
 @pytest.mark.parametrize("kind", PROBLEMS)
 @pytest.mark.parametrize("solver", [SDM(), BCFW()], ids=lambda solver: solver.name)
+@pytest.mark.interpreted
 def test_weights_follow_the_targets(kind, solver):
     problem = PROBLEMS[kind]
     result = solve(problem, "ramp", CCCP(solver, epochs=3), C=0.3, tol=0.0, max_epochs=15)
@@ -364,6 +376,7 @@ def test_weights_follow_the_targets(kind, solver):
     check_weights(problem, result.state)
 
 
+@pytest.mark.interpreted
 def test_line_10_of_mancev_as_printed_does_not_follow_the_targets(monkeypatch):
     """It subtracts all of v in every round, v = sum_i C_i (F(x_i, y_i) - F(x_i, t_i)): twice what the last round subtracted."""
 
@@ -429,6 +442,7 @@ def test_without_an_average_there_is_one_place_to_choose_targets_at():
 
 
 @pytest.mark.parametrize("name", ["sdm", "bcfw", "pegasos", "lbfgs"])
+@pytest.mark.interpreted
 def test_resuming_is_exact(name):
     solver, loss = INSIDE[name]
     problem, options = PROBLEMS["multiclass"], {"C": 0.3, "tol": 0.0}
@@ -440,6 +454,7 @@ def test_resuming_is_exact(name):
 
 
 @pytest.mark.parametrize("name", ["sdm", "pegasos", "lbfgs"])
+@pytest.mark.interpreted
 def test_a_checkpoint_goes_on_as_if_nothing_had_happened(name, tmp_path):
     solver, loss = INSIDE[name]
     task, path = make_task(PROBLEMS["multiclass"], loss, 0.3), tmp_path / "run.checkpoint"
@@ -459,6 +474,7 @@ def test_a_checkpoint_goes_on_as_if_nothing_had_happened(name, tmp_path):
 
 
 @pytest.mark.parametrize("when", [1, 7])
+@pytest.mark.interpreted
 def test_an_interrupted_run_keeps_its_model(when):
     problem = PROBLEMS["multiclass"]
 
@@ -473,6 +489,7 @@ def test_an_interrupted_run_keeps_its_model(when):
 
 
 @pytest.mark.parametrize("loss", ["ramp", Ramp(1, 0.5), Ramp(1, 1, 2.0), SoftRamp(2.0, 1.0)], ids=str)
+@pytest.mark.interpreted
 def test_model_files_keep_the_loss_and_the_solver(loss, tmp_path):
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 3, 60)
