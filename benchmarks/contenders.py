@@ -130,11 +130,22 @@ L2SGD_20 = {"algorithm": "l2sgd", "max_iterations": 20}
 DENSE = {"feature.possible_states": 1, "feature.possible_transitions": 1}  # the model we have: a weight for every pair
 
 FAST, ACCURATE = (partwise(name, *settings) for name, settings in SETTINGS.items())
+DEFAULTS = Contender(
+    "partwise defaults",
+    "partwise",
+    "partwise",
+    "none",
+    lambda data, file, model: python("partwise", "train", "tag", file, "-o", model, "--json"),
+    FAST.tag,
+    ours=True,
+    quick=True,
+)
 PA = crfsuite("pa", PA_15, quick=True, flattered=True)
 PA_STREAMED = crfsuite("pa streamed", PA_15, stream=True, quick=True, slow=True, flattered=True)
 L2SGD = crfsuite("l2sgd", L2SGD_20, quick=True, flattered=True)
 LBFGS_DENSE = crfsuite("lbfgs dense", {**LBFGS, "c2": 0.5, **DENSE}, slow=True, flattered=True)
 CHUNKERS = (
+    DEFAULTS,
     FAST,
     ACCURATE,
     PA,

@@ -80,6 +80,7 @@ def test_race_measures_and_judges(tmp_path):
 def test_short_version_and_choice_of_contenders(tmp_path):
     short, chosen = Options(tmp_path, short=True), Options(tmp_path, short=True, only=("dense",))
     assert [c.name for c in CHUNKERS if short.wants(c)] == [
+        "partwise defaults",
         "partwise fast",
         "partwise accurate",
         "crfsuite pa",
