@@ -33,6 +33,7 @@ NAMES = (
     "suspects",
     "tree_suspects",
     "part_suspects",
+    "refusal_limit",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
