@@ -37,6 +37,7 @@ NAMES = (
     "torch",
     "beyond_memory",
     "cluster",
+    "refusal_limit",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
