@@ -3,6 +3,12 @@
 #   make demo       words of handwritten digits, read three ways (under a minute after the install)
 #   make test       lint, then the quick tests
 #   make test-all   lint, then every test, slow ones and those on real corpora included
+#   make test-torch tests of partwise.torch, in an environment of its own: torch is large
+#   make campaign   hostile, damaged and senseless inputs, kills, full disks: some minutes of it (MINUTES=5); docs/reliability.md
+#   make campaign-long  the same for hours (MINUTES=720), from where the last one was
+#   make test-bounds    tests of kernels, compiled with checks of every index; test-interpreted: in the interpreter
+#   make lock       .ci/requirements.lock: what continuous integration installs, with digests
+#   make audit      known weaknesses of what is installed (needs the network)
 #   make bench      side-by-side timings with other tools
 #   make figures    tables and plots of docs/reproduction.md from docs/results, and from finished cells in reproduction/
 #   make docs       the site, with its gallery, in build/site (GALLERY=0: without running the examples)
@@ -26,7 +32,8 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all test-torch wheel wheel-test lint bench figures clean
+.PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -60,6 +67,43 @@ test: lint
 test-all: export PARTWISE_COMPILE_ALL = 1
 test-all: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile $(PYTEST_ARGS)
+
+# Torch is gigabytes: its tests have an environment of their own. TORCH=... names another version or build.
+TORCH ?= torch==2.13.0
+TORCH_VENV ?= .venv-torch
+test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+test-torch:
+	@test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
+	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" pytorch-crf -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
+	$(TORCH_VENV)/bin/python -m pytest -q tests/torch $(PYTEST_ARGS)
+# What must hold of every index: once with numba's checks compiled in, once as plain Python.
+KERNEL_TESTS := tests/structures tests/features tests/oracles tests/text
+test-bounds: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache-bounds
+test-bounds: export NUMBA_BOUNDSCHECK = 1
+test-bounds: export PARTWISE_FROZEN = 0
+test-bounds: export PARTWISE_COMPILE_ALL = 1
+test-interpreted: export PARTWISE_INTERPRET = 1
+test-bounds test-interpreted: export OPENBLAS_NUM_THREADS ?= 1
+test-bounds test-interpreted: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(KERNEL_TESTS) $(PYTEST_ARGS)
+
+campaign: MINUTES ?= 5
+campaign-long: MINUTES ?= 720
+campaign campaign-long: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+campaign campaign-long: export PYTHONPATH = $(CURDIR)/tests
+campaign campaign-long: $(VENV)/.installed-dev
+	nice $(BIN)/python -m campaign --minutes $(MINUTES) $(CAMPAIGN_ARGS)
+
+# Versions with digests, for every system and Python, and no address to get them from:
+# pip install --require-hashes -r .ci/requirements.lock
+lock: $(BIN)/python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --universal --python-version 3.10 --generate-hashes --no-header --no-annotate \
+		--quiet --output-file .ci/requirements.lock
+
+audit: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet pip-audit
+	$(BIN)/pip-audit --requirement .ci/requirements.lock --require-hashes
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
@@ -118,5 +162,5 @@ figures: $(VENV)/.installed-plot
 	$(BIN)/python -m partwise.experiments.publish
 
 clean:
-	rm -rf $(VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf $(VENV) $(TORCH_VENV) build dist demo_output benchmarks/results .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

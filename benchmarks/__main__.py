@@ -29,10 +29,14 @@ NAMES = (
     "alignment",
     "folding",
     "constituency",
+    "ranking",
     "brown",
     "suspects",
     "tree_suspects",
     "part_suspects",
+    "torch",
+    "beyond_memory",
+    "cluster",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

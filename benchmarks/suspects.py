@@ -35,7 +35,8 @@ from benchmarks.report import Report, Row
 from partwise.datasets import data_folder, load_usps, plant_errors
 from partwise.features.given_labels import GivenLabels
 from partwise.metrics import average_precision
-from partwise.tasks.common.suspects import FOLDS, dealt, probability
+from partwise.solvers.noise import dealt
+from partwise.tasks.common.suspects import FOLDS, probability
 from partwise.text.columns import Columns, read_columns
 
 SENTENCES, ROWS = 1000, 3000

@@ -14,6 +14,7 @@ from partwise.structures import (
     multiclass_problem,
     pair_problem,
     ranking_problem,
+    segment_problem,
     tree_problem,
 )
 from partwise.structures.alignment.pair_tables import pair_tables
@@ -67,6 +68,51 @@ def chain_cases(draw):
         forbidden=forbidden,
         use_start=draw(st.booleans()),
         use_stop=draw(st.booleans()),
+    )
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+def random_codes(rng, lengths, K, limits):
+    """Random segmentations of sequences of these lengths, end to end."""
+    codes = []
+    for T in lengths:
+        own = []
+        while len(own) < T:
+            k = int(rng.integers(K))
+            d = int(rng.integers(1, min(limits[k], T - len(own)) + 1))
+            own += [K + k, *[k] * (d - 1)]
+        codes += own
+    return np.array(codes, np.int32)
+
+
+@st.composite
+def segment_cases(draw, partial=False):
+    """Sequences to be segmented with random weights (problem, w): limits, spans with features, constraints; partial labels."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    K, lengths = draw(st.integers(1, 2)), draw(st.lists(st.integers(0, 4), min_size=2, max_size=2))
+    n, limits = sum(lengths), rng.integers(1, 5, K)
+    known = rng.random((3, 2 * K)) < 0.6
+    gold = random_codes(rng, lengths, K, limits)
+    if partial:
+        known[0] = True  # nothing is known
+        which = rng.integers(3, size=n)
+        gold = np.where((rng.random(n) < 0.6) & known[which, gold], 2 * K + which, gold)
+    ends = np.repeat(np.cumsum(lengths), lengths)
+    spans = np.array([(a, d) for a in range(n) for d in range(1, ends[a] - a + 1) if rng.random() < 0.4]).reshape(-1, 2)
+    rows = random_rows(rng, len(spans), 3, draw(st.sampled_from(["sparse", "binary"])))
+    symbols = [*range(K), None]
+    problem = segment_problem(
+        random_rows(rng, n, 3, draw(st.sampled_from(["dense", "sparse", "binary"]))),
+        lengths,
+        gold,
+        K,
+        limits=limits,
+        costs=draw(st.sampled_from(["tokens", "labels", "boundaries"])),
+        allowed=rng.random((n, 2 * K)) < 0.8 if draw(st.booleans()) and not partial else None,
+        forbidden=[(a, b) for a in symbols for b in symbols if rng.random() < 0.15] if draw(st.booleans()) else [],
+        known=known if partial else None,
+        spans=(spans[:, 0], spans[:, 1], rows) if draw(st.booleans()) else None,
+        use_ends=draw(st.booleans()),
     )
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from partwise.tasks.alignment.estimator import Aligner
     from partwise.tasks.classification.estimator import Classifier
     from partwise.tasks.common.model_file import ModelFileError, load
+    from partwise.tasks.common.packed_corpus import PackedCorpus
+    from partwise.tasks.common.packing import pack
     from partwise.tasks.constituency.estimator import ConstituencyParser
     from partwise.tasks.dependency.estimator import DependencyParser
     from partwise.tasks.folding.estimator import RnaFolder
     from partwise.tasks.graphs.estimator import GraphLabeler
     from partwise.tasks.ranking.estimator import Ranker
+    from partwise.tasks.segments.estimator import SegmentLabeler
     from partwise.tasks.tagging.estimator import SequenceLabeler
     from partwise.text.columns import ColumnFile, Columns, read_columns
     from partwise.text.template_encoder import TemplateEncoder
@@ -65,6 +68,8 @@ _HOME = {
     "chain_problem": "structures",
     "multiclass_problem": "structures",
     "ModelFileError": "tasks.common.model_file",
+    "PackedCorpus": "tasks.common.packed_corpus",
+    "pack": "tasks.common.packing",
     "load": "tasks.common.model_file",
     "cache_stats": "engine.compilation",
     "interpret": "engine.compilation",
@@ -86,12 +91,14 @@ __all__ = [
     "GraphLabeler",
     "ModelFileError",
     "MulticlassProblem",
+    "PackedCorpus",
     "Ramp",
     "Ranker",
     "Record",
     "Rescaled",
     "RescaledRamp",
     "RnaFolder",
+    "SegmentLabeler",
     "SequenceLabeler",
     "SolveResult",
     "SoftRamp",
@@ -108,6 +115,7 @@ __all__ = [
     "interpret",
     "load",
     "multiclass_problem",
+    "pack",
     "read_columns",
     "solve",
 ]

@@ -308,7 +308,7 @@ def forget(problem, which, targets):
 
 @kernel
 def take(problem, which):
-    """The examples numbered `which`, as a problem of their own. Called from Python only."""
+    """The examples numbered `which`, or in a slice (then views), as a problem of their own. Called from Python only."""
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
-from partwise.engine.threads import in_threads
+from partwise.engine.threads import in_threads, parts_elsewhere
 from partwise.kernels import MOST_CHUNKS, chunks
 from partwise.losses.in_loops import add_gradient, evaluate, workspace
 from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound, penalty
@@ -100,6 +100,8 @@ def is_convex(problem: Any, loss: Loss) -> bool:
 def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
     """L_i(w) of every example. One oracle call each."""
     kernels.check_weights(problem, w)
+    if (parts := parts_elsewhere(n_jobs, problem)) is not None:
+        return np.concatenate(parts.each(losses_at, loss, w))
     losses, none = np.zeros(kernels.n_examples(problem)), np.zeros(0)
 
     def run(chunk):
@@ -113,6 +115,8 @@ def count_skipped(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = 
     """How many examples have a loss that comes out below zero, as only that of an approximate oracle does."""
     if kernels.is_exact(problem):
         return 0
+    if (parts := parts_elsewhere(n_jobs, problem)) is not None:
+        return sum(parts.each(count_skipped, loss, w))
     skipped = np.zeros(kernels.n_examples(problem), np.int8)
 
     def run(chunk):
@@ -161,6 +165,11 @@ def take(pool: list[np.ndarray], d: int) -> np.ndarray:
 
 def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.ndarray:
     """sum_i C_i dL_i(w), and losses[i] = L_i(w)."""
+    if (parts := parts_elsewhere(n_jobs, problem)) is not None:
+        pieces = [(piece,) for piece in n_jobs.cut(C)]
+        total, found = parts.total(add_found, gradient_of_part, loss, w, pieces=pieces)
+        losses[:] = np.concatenate(found)
+        return total
 
     def add(first: int, last: int, gradient: np.ndarray) -> None:
         work = workspace(problem, w.dtype)
@@ -168,6 +177,17 @@ def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.nd
             loss_pass(problem, loss.kernel, start, min(start + SLICE, last), C, w, work, losses, gradient)
 
     return summed(problem, add, n_jobs, pool)
+
+
+def gradient_of_part(part: Any, C: np.ndarray, loss: Loss, w: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The gradient and the losses of some of the examples, where they are."""
+    losses = np.zeros(len(C))
+    return loss_gradient(part, loss, np.ascontiguousarray(C), w, losses, None, []), [losses]
+
+
+def add_found(left: Any, right: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+    """What two ranges of examples found, together."""
+    return left[0] + right[0], left[1] + right[1]
 
 
 def summed(problem: Any, add: Callable[[int, int, np.ndarray], None], n_jobs: int | None, pool: list[np.ndarray]) -> np.ndarray:
@@ -261,6 +281,8 @@ Outputs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outputs:
     """Best output of every example: outputs end to end, their offsets (N + 1,), and their scores (N,)."""
+    if (parts := parts_elsewhere(n_jobs, problem)) is not None:
+        return end_to_end(parts.each(best_outputs, w))
     return outputs_by(best_pass, problem, w, n_jobs)
 
 
@@ -270,7 +292,16 @@ def completions(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outpu
     A score of -inf: no acceptable output of that example obeys the constraints. ``kernels.with_targets(problem, outputs)`` is
     the next convex problem of CCCP.
     """
+    if (parts := parts_elsewhere(n_jobs, problem)) is not None:
+        return end_to_end(parts.each(completions, w))
     return outputs_by(complete_pass, problem, w, n_jobs)
+
+
+def end_to_end(found: list[Outputs]) -> Outputs:
+    """Outputs of several parts as those of one problem."""
+    outputs, starts, values = zip(*found, strict=True)
+    lengths = np.concatenate([np.diff(own) for own in starts])
+    return np.concatenate(outputs), np.concatenate([[0], np.cumsum(lengths)]), np.concatenate(values)
 
 
 def outputs_by(oracle: Any, problem: Any, w: np.ndarray, n_jobs: int | None) -> Outputs:

@@ -12,8 +12,9 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper
+from partwise.engine.memory import require_memory
 from partwise.engine.ragged import taken
-from partwise.engine.threads import in_threads
+from partwise.engine.threads import in_threads, n_threads
 from partwise.kernels import chunks
 
 
@@ -137,6 +138,13 @@ def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tup
     kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1
+    longest = int(np.diff(starts).max(initial=0))
+    require_memory(
+        k * (4.0 * float(starts[-1]) + 8.0 * (len(starts) - 1) + 4.0 * n_threads(n_jobs) * longest * (longest + 6)),
+        n_jobs,
+        f"Finding the {k:,} best outputs of {len(starts) - 1:,} examples",
+        "Ask for fewer of them",
+    )
     out, values, found = np.zeros((k, starts[-1]), np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64)
 
     def run(chunk):

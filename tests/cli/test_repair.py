@@ -155,3 +155,7 @@ def test_retrain_shows_the_scores_before_and_after(case):
     said = json.loads(result.stdout)
     assert set(said["before"]) == set(said["after"]) >= {"accuracy", "f1"} and 0.5 < said["before"]["accuracy"] <= 1
     assert "before" in result.stderr and "difference" in result.stderr
+    (folder / "out").unlink()
+    (folder / "held").write_text("one\ntwo three\n")
+    result = partwise("repair", *words, "--retrain", folder / "held")
+    assert result.exit_code == 1 and not (folder / "out").exists()  # noticed before anything is written

@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from partwise import Classifier, SequenceLabeler
+from partwise import Classifier, Ranker, SequenceLabeler
 
 ONLINE = {
     "check_sample_weight_equivalence_on_dense_data": "an online solver visits a repeated example twice, a heavy one once",
@@ -31,6 +31,16 @@ def expected_to_fail(estimator):
     expected_failed_checks=expected_to_fail,
 )
 def test_classifier(estimator, check):
+    check(estimator)
+
+
+BY_QUERY = dict.fromkeys(ONLINE, "a query weighs what its documents weigh in the mean, and has no more pairs for a heavy one")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::UserWarning")
+@pytest.mark.interpreted
+@parametrize_with_checks([Ranker(objective="pairwise", max_epochs=5)], expected_failed_checks=lambda estimator: BY_QUERY)
+def test_ranker(estimator, check):
     check(estimator)
 
 

@@ -76,7 +76,7 @@ def test_parameters_are_theirs_in_their_order(theirs):
 
 def test_methods_and_attributes_are_theirs(theirs):
     public = {name for name in vars(theirs.CRF) if not name.startswith("_")}
-    assert public - set(dir(CRF)) == {"tagger_"}  # a class of python-crfsuite
+    assert public - set(dir(CRF)) == set()
     for name in ("fit", "predict", "predict_single", "predict_marginals", "predict_marginals_single", "score"):
         here, there = (list(inspect.signature(getattr(kind, name)).parameters) for kind in (CRF, theirs.CRF))
         assert here == there
@@ -108,12 +108,12 @@ def test_lbfgs_is_theirs(theirs, c2):
     assert sorted(a.classes_) == b.classes_ and a.num_attributes_ == b.num_attributes_ == len(b.attributes_)
     assert b.training_log_.last_iteration["loss"] == pytest.approx(a.training_log_.last_iteration["loss"], rel=1e-6)
     there, here = a.predict(X_TEST), b.predict(X_TEST)
-    assert type(here) is type(there) and here.shape == there.shape and here.dtype == there.dtype == object
+    assert isinstance(here, type(there)) and here.shape == there.shape and here.dtype == there.dtype == object
     assert here.tolist() == there.tolist() and isinstance(here[0], list)
     assert b.predict_single(X_TEST[3]) == a.predict_single(X_TEST[3])
     assert b.score(X_TEST, Y_TEST) == pytest.approx(a.score(X_TEST, Y_TEST))
     there, here = a.predict_marginals(X_TEST), b.predict_marginals(X_TEST)
-    assert type(here) is type(there) and here.shape == there.shape and here.dtype == there.dtype == object
+    assert isinstance(here, type(there)) and here.shape == there.shape and here.dtype == there.dtype == object
     for p, q in zip(there, here, strict=True):
         assert all(largest_difference(s, t) < 1e-3 for s, t in zip(p, q, strict=True))
     assert b.predict_marginals_single(X_TEST[3]) == here[3]
@@ -156,7 +156,7 @@ def test_online_algorithms_are_as_good_as_theirs(theirs, algorithm, solver):
     assert b.labeler_.solver_ == solver and len(b.training_log_.iterations) == 10
     assert b.score(X, Y) > a.score(X, Y) - 0.1
     assert not b.labeler_.start_.any() and not b.labeler_.stop_.any()
-    with pytest.raises(ValueError, match="fits scores, not probabilities. Call calibrate"):
+    with pytest.warns(UserWarning, match="fits scores, not probabilities.*calibrate"):
         b.predict_marginals(X_TEST)
     p = b.calibrate(X_TEST, Y_TEST).predict_marginals_single(X_TEST[1])
     assert sum(p[0].values()) == pytest.approx(1.0)
@@ -193,7 +193,7 @@ def test_held_out_data_are_only_watched(theirs, fitted):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"algorithm": "arow"}, "'algorithm' parameter of CRF must be one of 'lbfgs', .* AROW is not here; 'pa'"),
+        ({"algorithm": "arow", "gamma": 0.0}, "'gamma' parameter of CRF must be a float"),
         ({"algorithm": "sgd"}, "must be one of .* Got 'sgd' instead"),
         ({"algorithm": "ap", "c2": 1.0}, "'c2' parameter of CRF is not one of algorithm 'ap'"),
         ({"gamma": 1.0}, "'gamma' parameter of CRF is not one of algorithm 'lbfgs'"),
@@ -262,9 +262,8 @@ def test_clone_pickle_and_model_file(theirs, fitted, tmp_path):
     assert used.predict(X_TEST).tolist() == answers
     assert partwise.load(path).predict(X_TEST) == answers
     assert used.size_ <= (tmp_path / "model").stat().st_size
-    theirs.CRF(max_iterations=2, model_filename=path).fit(X, Y)
-    with pytest.raises(partwise.ModelFileError, match="is a model of CRFsuite"):
-        CRF(model_filename=path).predict(X_TEST)
+    there = theirs.CRF(max_iterations=2, model_filename=path).fit(X, Y)
+    assert (CRF(model_filename=path).predict(X_TEST) == list(there.predict(X_TEST))).all()  # theirs are read, too
 
 
 def test_answers_of_equal_length_stay_lists(fitted):

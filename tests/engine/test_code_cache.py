@@ -123,7 +123,9 @@ def test_what_others_can_write_is_not_run(tmp_path):
     assert file.stat().st_mode & 0o777 == 0o600 and run_talkative(tmp_path) == (FROM_DISK, "")
     before = file.stat()
     (tmp_path / "cache").chmod(0o777)
-    assert run_talkative(tmp_path) == (COMPILED, "") == run_talkative(tmp_path)
+    for _ in range(2):
+        found, said = run_talkative(tmp_path)
+        assert found == COMPILED and "since others can write to it" in said
     assert file.stat() == before and (tmp_path / "cache").stat().st_mode & 0o777 == 0o777
 
 
@@ -165,7 +167,8 @@ def test_every_bit_of_a_file_counts():
 def test_a_directory_that_others_can_write_to_is_left_alone(files, mode):
     files.write("key", b"code")
     files.path.chmod(mode)
-    assert files.read("key") is None
+    with pytest.warns(RuntimeWarning, match="since others can write to it"):
+        assert files.read("key") is None
     files.write("other", b"code")
     files.clear()
     assert [file.name for file in files.path.iterdir()] == [files.file("key").name]
@@ -214,10 +217,27 @@ def test_links_are_not_followed(files, tmp_path):
 
 
 def test_where_nothing_can_be_kept(files, monkeypatch):
+    assert code_cache.why_not_kept(files.path) == ""
     files.path.parent.write_text("a file where the directory should be")
-    files.write("key", b"code")
+    with pytest.warns(RuntimeWarning, match="cannot be kept in .*every process compiles for itself") as told:
+        files.write("key", b"code")
+        files.write("other", b"code")
+    assert len(told) == 1
     files.clear()
     assert files.read("key") is None
+    assert "cannot be written to" in code_cache.why_not_kept(files.path)
+
+
+@posix
+def test_what_is_announced_is_true(files, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("PARTWISE_QUIET", raising=False)
+    for mode, said in ((0o700, "kept on disk"), (0o777, "not kept, for others may write")):
+        files.path.mkdir(parents=True, exist_ok=True)
+        files.path.chmod(mode)
+        monkeypatch.setattr(code_cache, "_announced", False)
+        files.announce()
+        assert said in capsys.readouterr().err
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -304,3 +324,23 @@ def copies_a_slice(node: ast.AST) -> bool:
         return False
     targets = [t for target in node.targets for t in (target.elts if isinstance(target, ast.Tuple) else [target])]
     return any(isinstance(t, ast.Subscript) and any(isinstance(k, ast.Slice) for k in ast.walk(t.slice)) for t in targets)
+
+
+def test_code_on_disk_finds_what_code_is_made_of_and_nothing_else():
+    import io
+    import os
+    import pickle
+
+    from partwise.engine.numba_internals import CompiledCode
+
+    class Call:
+        def __init__(self, function, *arguments):
+            self.call = function, arguments
+
+        def __reduce__(self):
+            return self.call
+
+    for hostile in (Call(os.system, "true"), Call(eval, "1"), Call(getattr, "a", "upper"), Call(subprocess.Popen, ["true"])):
+        with pytest.raises(pickle.UnpicklingError, match="compiled code has no use for"):
+            CompiledCode(io.BytesIO(pickle.dumps(hostile))).load()
+    assert CompiledCode(io.BytesIO(pickle.dumps(np.dtype("f8")))).load() == np.float64

@@ -81,11 +81,11 @@ def test_penalties_of_weights_against_a_minimiser_of_smooth_functions(kind, solv
 
     best = minimize(J, np.zeros(d), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 5000})
     result = solve(problem, "crf", solver, C=0.5, tol=1e-7, penalty_weight=weight)
-    assert result.converged and result.primal == pytest.approx(best.fun, rel=2e-7) and result.dual <= best.fun
+    assert result.converged and result.primal == pytest.approx(best.fun, rel=2e-7) and result.dual <= best.fun * (1 + 1e-12)
     np.testing.assert_allclose(result.w, best.x, atol=5e-3)
     value = objective(problem, loss, C, best.x + 0.1, penalty_weight=weight)
     np.testing.assert_allclose(value.gradient, J(best.x + 0.1)[1], atol=1e-10)
-    assert value.primal == pytest.approx(J(best.x + 0.1)[0]) and value.dual <= best.fun <= value.primal
+    assert value.primal == pytest.approx(J(best.x + 0.1)[0]) and value.dual <= best.fun * (1 + 1e-12) <= value.primal
     assert objective(problem, loss, C, best.x, penalty_weight=weight).gap <= 1e-8 * best.fun
 
 

@@ -27,7 +27,7 @@ SCALES = [0.0, 0.1, 1.0, 30.0, 1e4, 1e6]
 COSTS = np.array([[0.0, 1.0, 3.0], [0.5, 0.0, 1.0], [2.0, 1.0, 0.0]])
 RAMPS = [Ramp(a, b) for a in (0.0, 0.5, 1.0, 3.0) for b in (0.0, 0.5, 1.0, 3.0)]
 SOFT = [Ramp(1.0, 1.0, 1.0), Ramp(1.0, 0.0, 2.0), Ramp(0.5, 2.0, 0.3), Ramp(0.0, 0.0, 5.0)]
-SOFTEST = [SoftRamp(1.0, 1.0), SoftRamp(3.0, 0.5), SoftRamp(0.2, 2.0)]
+SOFTEST = [SoftRamp(1.0, 1.0), SoftRamp(3.0, 0.5), SoftRamp(0.2, 2.0), SoftRamp(1.0, 1.0, 3.0), SoftRamp(2.0, 0.0, 0.5)]
 
 
 def random_problem(kind, rng):
@@ -74,7 +74,7 @@ def soft_maximum(values, beta):
 def by_enumeration(loss, scores, costs):
     """The loss by its definition."""
     if isinstance(loss, SoftRamp):
-        return soft_maximum(scores + loss.gamma * costs, loss.beta) - soft_maximum(scores, loss.beta)
+        return soft_maximum(scores + loss.gamma * costs, loss.beta) - soft_maximum(scores - loss.b * costs, loss.beta)
     return soft_maximum(scores + loss.a * costs, loss.beta) - (scores - loss.b * costs).max()
 
 
@@ -129,7 +129,7 @@ def test_a_forbidden_truth_costs_a_ramp_no_more_than_its_bound():
         assert losses_at(problem, loss, w)[0] == pytest.approx(by_enumeration(loss, *scores_and_costs(problem, 0, w)))
 
 
-OBJECTS = [Family(3.0, 1.0), Ramp(1.0, 0.5), Ramp(1.0, 1.0, 2.0), Ramp(0.5, 0.0, 0.7), SoftRamp(3.0, 2.0)]
+OBJECTS = [Family(3.0, 1.0), Ramp(1.0, 0.5), Ramp(1.0, 1.0, 2.0), Ramp(0.5, 0.0, 0.7), SoftRamp(3.0, 2.0), SoftRamp(1, 1, 3)]
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])

@@ -7,6 +7,7 @@ from partwise import kernels
 from partwise.passes import marginals
 from partwise.solvers import noise
 from partwise.solvers.noise import Judge, Noise
+from partwise.solvers.second_opinion import both_opinions
 from partwise.structures import chain_problem, multiclass_problem
 
 CONFUSED = np.array([[0.0, 0.4, -0.9], [0.3, 0.0, -0.5], [-0.2, 0.2, 0.0]])
@@ -61,20 +62,23 @@ def test_probabilities_are_those_of_enumeration(partial, confused):
         return  # sets are confused with nothing
     problem, w = chains(partial)
     given = Noise(0.7, 1.5, 0.2, 0.0 if partial else 0.8, confused)
-    found = noise.judged(problem, [Judge(problem, np.arange(4), w, 1.0)], given)
+    judges = [Judge(problem, np.arange(4), w, 1.0)]
+    found = noise.judged(problem, judges, given, second_opinion=False)
     assert found.examples[1] == -np.inf and kernels.n_values(problem) == (0 if partial else 3)
-    p, _ = marginals(problem, w, 0.7)
     for i in (0, 2, 3):
         right, positions = enumerated(problem, w, given, i)
-        here = slice(*problem.starts[i : i + 2])
-        alone = log_odds(found.evidence.given[here]) - given.trust - given.care  # the second opinion, where nothing is confused
-        if len(confused):
-            gold = problem.gold[here]
-            others = (p[here] * np.exp(confused[:, gold]).T).sum(axis=1) - p[here][np.arange(len(gold)), gold]
-            alone = np.log(others) - np.log(found.evidence.given[here]) - given.trust - given.care
-        any_alone = log_odds(np.prod(1 / (1 + np.exp(alone))))
-        assert found.examples[i] == pytest.approx((log_odds(right) + any_alone) / 2)
-        assert found.parts[here] == pytest.approx((log_odds(positions) + np.maximum(alone, -noise.MOST_ODDS)) / 2)
+        assert found.examples[i] == pytest.approx(log_odds(right))
+        assert found.parts[slice(*problem.starts[i : i + 2])] == pytest.approx(log_odds(positions))
+    p, _ = marginals(problem, w, 0.7)
+    alone = log_odds(found.evidence.given)  # what positions say by themselves, where nothing is confused
+    if len(confused):
+        others = (p * np.exp(confused[:, problem.gold]).T).sum(axis=1) - p[np.arange(len(p)), problem.gold]
+        alone = np.log(others) - np.log(found.evidence.given)
+    alone = np.maximum(alone, -noise.MOST_ODDS) - np.log(2.0)
+    both = both_opinions(problem.starts, found.examples, found.parts, alone, found.random)
+    second = noise.judged(problem, judges, given)
+    np.testing.assert_allclose(second.examples, both[0])
+    np.testing.assert_allclose(second.parts, both[1])
     if not partial:
         np.testing.assert_allclose(found.evidence.given, p[np.arange(len(p)), problem.gold])
         np.testing.assert_array_equal(found.evidence.disputed, found.evidence.believed != problem.gold)

@@ -218,7 +218,7 @@ class OneByOne(Task):
 
 def test_bcfw_average_weighs_the_later_iterates_more():
     """sum_t t w_t / sum_t t, with one w per visit; bounds speak of the better of it and the last w, and so do the weights."""
-    problem, solver = PROBLEMS["multiclass"], BCFW()
+    problem, solver = PROBLEMS["multiclass"], BCFW(gap_sampling=False, cached_passes=0)
     task = OneByOne(problem, get_loss("hinge"), np.full(12, 0.7))
     state, total = solver.init(task), np.zeros(9)
     for t in range(1, 37):

@@ -146,14 +146,14 @@ def test_shrinking_saves_oracle_calls():
 
 
 def count_cached_visits(monkeypatch, solver, problem, epochs=5):
-    visits, real = [], module.cached_pass
+    visits, real = [], SDM.sweep
 
-    def counting(problem, loss, order, *rest):
-        visits.append(len(order))
-        return real(problem, loss, order, *rest)
+    def counting(self, task, state, order, at, *rest):
+        real(self, task, state, order, at, *rest)
+        visits.append(int(at[module.VISITS]))
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "cached_pass", counting)
+        patch.setattr(SDM, "sweep", counting)
         solve(problem, "hinge", solver, 0.2, tol=0, max_epochs=epochs)
     return sum(visits)
 

@@ -60,7 +60,8 @@ def test_unknown_attributes_are_ignored_at_prediction(tokens):
         ([1.5], r"must be strings. Got 1.5 \(float\) in token 1. For numbers use a dict"),
         ([["a"]], r"must be strings. Got \['a'\] \(list\) in token 1"),
         ({"a": None}, r"Got None \(NoneType\) for 'a' in token 1"),
-        ({"a": [1]}, r"Got \[1\] \(list\) for 'a' in token 1"),
+        ({"a": [1, "b"]}, r"Got \[1, 'b'\] \(list\) for 'a' in token 1"),
+        ({"a": np.zeros((1, 2))}, r"\(ndarray\) for 'a' in token 1"),
         ({3: "a"}, r"names of attributes must be strings. Got 3 \(int\) in token 1"),
     ],
 )
@@ -85,3 +86,31 @@ def test_take_rows():
     assert as_dicts(rows, vocabulary) == [{"c": 1}, {}, {"b": 1, "c": 1}]
     rows = take_rows(encode([{"a": 2.0}, {"b": 3.0}], {}, grow=True), np.array([1, 0]))
     assert rows.value.tolist() == [3.0, 2.0]
+
+
+def test_vectors_are_attributes_by_their_places():
+    vocabulary = {}
+    tokens = [{"emb": [0.5, 0.0, -2]}, {"emb": np.array([1.0, 2.0, 3.0], np.float32), "w": "x"}, {"emb": (True, False, True)}]
+    rows = encode(tokens, vocabulary, grow=True)
+    assert list(vocabulary) == ["emb:0", "emb:1", "emb:2", "w:x"]
+    assert rows.ptr.tolist() == [0, 2, 6, 8] and rows.value.tolist() == [0.5, -2, 1, 2, 3, 1, 1, 1]
+    with pytest.raises(ValueError, match="NaN or infinity: attribute 'emb:1' of token 0 is nan"):
+        encode([{"emb": [0.0, float("nan")]}], {}, grow=True)
+
+
+def test_bytes_are_read_as_utf8():
+    for tokens in ([["é", "b"], ["b"]], [{"é": "b", "c": ["d"]}, {"c": "d"}]):
+        as_bytes = [
+            [name.encode() for name in token]
+            if isinstance(token, list)
+            else {
+                k.encode(): [v.encode() for v in value] if isinstance(value, list) else value.encode()
+                for k, value in token.items()
+            }
+            for token in tokens
+        ]
+        here, there = {}, {}
+        for a, b in zip(encode(as_bytes, here, grow=True), encode(tokens, there, grow=True), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert here == there
+        np.testing.assert_array_equal(encode(as_bytes, here, grow=False).index, encode(tokens, there, grow=False).index)

@@ -14,6 +14,7 @@ from partwise.cli.typer_commands import as_command
 VERBS = {
     "demo": "Words of handwritten digits, read three ways; or some sentences to practise on.",
     "train": "Train a model.",
+    "pack": "Pack training files of any size on disk, to train on.",
     "predict": "What a model says about a file.",
     "evaluate": "Score a model by a file that has the truth.",
     "inspect": "What a model has learnt, and why it answers as it does.",
@@ -21,8 +22,10 @@ VERBS = {
     "suspects": "Labels that are probably wrong, worst first.",
     "repair": "Correct a file, as decided in the page of its suspects.",
     "shrink": "Write a model to a smaller file.",
+    "verify": "Whether a model file is whole, to the last byte.",
     "export": "Write a tagger as one file that needs nothing but numpy.",
     "convert": "Files of annotation tools to column files, and back.",
+    "solve": "The best states of a factor graph in a file, and their probabilities.",
     "compare": "Solvers side by side on one problem.",
     "doctor": "What this installation is made of, and what will have to be compiled.",
     "reproduce": "The papers' tables and figures, each by one command.",

@@ -13,8 +13,9 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from partwise.cli.process import end_interrupted
 from partwise.tasks.common.command_options import Refusal
 
 ROOM = 10_000  # characters in a line of a file
@@ -38,8 +39,7 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(1) from None
         except KeyboardInterrupt:
-            print("partwise: interrupted", file=sys.stderr)
-            raise SystemExit(130) from None
+            end_interrupted()
         except MemoryError as error:
             if type(error) is MemoryError and error.args:  # ours, with what to do; others are of numpy, or say nothing
                 fail(str(error))
@@ -52,9 +52,12 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     """End with a message and status 1."""
-    print(f"partwise: error: {message}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody hears us
+        print(f"partwise: error: {message}", file=sys.stderr)
+    with contextlib.suppress(OSError, AttributeError, ValueError):  # what could not be written is not tried again at the end
+        sys.stdout.flush()
     raise SystemExit(1)
 
 
@@ -65,7 +68,7 @@ def fail(message: str) -> None:
 
 def print_json(value: dict[str, Any]) -> None:
     """One object on stdout; what is not a number is null."""
-    print(json.dumps(finite(value), ensure_ascii=False))
+    print(json.dumps(finite(value), ensure_ascii=False), flush=True)
 
 
 def finite(value: Any) -> Any:

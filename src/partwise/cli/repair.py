@@ -79,8 +79,18 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
         raise Refusal(f"{decided.name} is damaged or was altered: it does not say how {file} is to be read.") from None
     start = functools.partial(training_on, task, decided, options, load_like(task, like))
     seconds("repair")
+    scores: dict[str, Any] = {}
+
+    def score(when: str, content: bytes) -> None:
+        if retrain is not None:
+            with warnings_as_notes(ProgressLines(quiet).say), spinner("reading", quiet) as update:
+                update(f"training on the file {when} the corrections")
+                scores[when] = scored(task, content, retrain, options, start, seconds)
+
+    score("before", source.original)  # a held-out file that is no good is noticed before anything is written
     write(output, corrected)
     seconds("write")
+    score("after", corrected)
     labels, lines = len(decided.changes), len({one.line for one in decided.changes})
     told = f"{labels:,} label{'s' * (labels != 1)} of {file} corrected in {lines:,} line{'s' * (lines != 1)}"
     said: list[Any] = [f"{told}: {decided.counted()}"]
@@ -92,8 +102,6 @@ def run(file: str, decisions: Path, output: Path, retrain: str | None, like: Pat
         "changes": len(decided.changes),
     }
     if retrain is not None:
-        with warnings_as_notes(ProgressLines(quiet).say), spinner("reading", quiet) as update:
-            scores = before_and_after(task, (source.original, corrected), retrain, options, start, seconds, update)
         found |= scores
         said += table(scores["before"], scores["after"], retrain)
     if not quiet:
@@ -113,30 +121,20 @@ def reading_of(decided: Decisions) -> tuple[RegisteredTask, Any]:
     return task, task.command.options(**decided.reading)
 
 
-def before_and_after(
-    task: RegisteredTask,
-    files: tuple[bytes, bytes],
-    held_out: str,
-    options: Any,
-    start: Callable[[str], Training],
-    seconds: Seconds,
-    update: Callable[[str], Any],
-) -> dict[str, Any]:
-    """Scores of a model of the file as it was, and of one of the corrected file."""
+def scored(
+    task: RegisteredTask, content: bytes, held_out: str, options: Any, start: Callable[[str], Training], seconds: Seconds
+) -> dict[str, float]:
+    """Scores of a model of a file with that content."""
     names = {field.name for field in dataclasses.fields(task.command.evaluate_options)}
     reading = {name: value for name, value in vars(options).items() if name in names and name in task.command.reading}
-    found = {}
     with tempfile.TemporaryDirectory() as folder:
-        for when, content in zip(("before", "after"), files, strict=True):
-            update(f"training on the file {when} the corrections")
-            path = Path(folder) / when
-            path.write_bytes(content)
-            model = fitted(start(str(path)))
-            seconds("train")
-            told = task.command.evaluate(model, held_out, task.command.evaluate_options(**reading), seconds)
-            found[when] = {name: told.found[name] for name in METRICS if told.found.get(name) is not None}
-            seconds("score")
-    return found
+        path = Path(folder) / "file"
+        path.write_bytes(content)
+        model = fitted(start(str(path)))
+        seconds("train")
+        told = task.command.evaluate(model, held_out, task.command.evaluate_options(**reading), seconds)
+        seconds("score")
+    return {name: told.found[name] for name in METRICS if told.found.get(name) is not None}
 
 
 def training_on(task: RegisteredTask, decided: Decisions, options: Any, like: Any, file: str) -> Training:

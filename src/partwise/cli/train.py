@@ -7,17 +7,18 @@ command have the same defaults, and train the same model.
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import cluster_client
 from partwise.cli.common import in_words, print_json
 from partwise.cli.options import Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
+from partwise.cli.process import hear_signals
 from partwise.cli.progress import ProgressLines, draw_history, kept_history, warnings_as_notes, write_history
+from partwise.files.packed_arrays import is_packed
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
 from partwise.tasks.common.registry import BY_VERB, TASKS, RegisteredTask
@@ -77,6 +78,8 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
         },
     )
     session = Session(task, output, how)
+    if how.start_from is not None and is_packed(file):
+        raise Refusal(f"--start-from: {file} has a vocabulary of its own, and cannot go on from another model.")
     core = task.core
     given = {**learning.parameters(), **parameters_of(options, core)}
     core(**given).check_parameters()  # before hours of reading, not after
@@ -86,8 +89,16 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
             return core(**{**more, **given})
         return going_on(task, how.start_from, given)
 
-    training = task.command.start(file, dev, options, make)
-    session.fit(training)
+    if how.cluster is not None and not is_packed(file):
+        raise Refusal(
+            f"--cluster: workers load their examples themselves. Pack them first: partwise pack {task.verb} {file} -o ..."
+        )
+    training = (task.command.start_packed if is_packed(file) else task.command.start)(file, dev, options, make)
+    with cluster_client(how.cluster) as client:
+        training.estimator.engine = client
+        training.estimator.mixing_epochs = how.mixing_epochs or 1
+        session.fit(training)
+    training.estimator.engine = None
     session.finish(training)
 
 
@@ -130,11 +141,10 @@ class Session:
         estimator.callbacks = [self.progress]
         if self.checkpoint.exists() and not self.how.resume:
             self.say(f"note: {self.checkpoint} of an interrupted run is thrown away; --resume would have gone on from it")
-            self.checkpoint.unlink()
+            self.checkpoint.unlink(missing_ok=True)
         elif self.how.resume and not self.checkpoint.exists():
             self.say(f"note: there is no {self.checkpoint}: starting from the beginning")
-        with contextlib.suppress(ValueError):  # not in the main thread: a test
-            signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill is an interruption: what was learnt is kept
+        hear_signals()
         with warnings_as_notes(self.say), self.progress.running():
             training.fit(checkpoint=self.checkpoint if self.how.checkpoint_every > 0 or self.how.resume else None)
         estimator.callbacks = None

@@ -5,11 +5,11 @@
 
     crf = sklearn_crfsuite.CRF(algorithm="lbfgs", c2=0.1, max_iterations=100, all_possible_transitions=True)
 
-Nothing is computed here: parameters are translated (`settings`), the rest is handed on. What differs is told where it
-differs, and all together in docs/coming-from.md. CRFsuite itself is not needed.
+`pycrfsuite` is the interface of python-crfsuite. Nothing is computed here: parameters are translated (`settings`), the rest is
+handed on. What differs is told where it differs, and all together in docs/coming-from.md. CRFsuite itself is not needed.
 """
 
-from partwise.crfsuite import metrics, scorers, utils
+from partwise.crfsuite import metrics, pycrfsuite, scorers, utils
 from partwise.crfsuite.estimator import CRF
 
-__all__ = ["CRF", "metrics", "scorers", "utils"]
+__all__ = ["CRF", "metrics", "pycrfsuite", "scorers", "utils"]

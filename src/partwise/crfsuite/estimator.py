@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,11 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from partwise import SequenceLabeler
+from partwise.crfsuite.binary_model import is_crfsuite_model, read_crfsuite_model
+from partwise.crfsuite.given import AnswerArray, as_labels, as_sequence, as_sequences
 from partwise.crfsuite.settings import make_labeler
 from partwise.crfsuite.training_log import TrainingLog
-from partwise.tasks.common.model_file import ModelFileError
 
-CRFSUITE_MAGIC = b"lCRF"
+CALIBRATED = 1000  # training sequences that probabilities of scores are fitted to, for want of others
+TOO_SURE = (
+    "CRF: this algorithm fits scores, not probabilities. What it gives as such was fitted to its training data, and is too sure: "
+    "call calibrate(X_dev, y_dev) with held-out data."
+)
 
 
 class CRF(BaseEstimator):
@@ -25,8 +32,7 @@ class CRF(BaseEstimator):
 
     Parameters
     ----------
-    algorithm : {"lbfgs", "l2sgd", "ap", "pa"}, default="lbfgs"
-        ``"arow"`` is not here.
+    algorithm : {"lbfgs", "l2sgd", "ap", "pa", "arow"}, default="lbfgs"
     min_freq : float, default=0
         Attributes that occur fewer times in the training data are left out. (CRFsuite counts pairs of attribute and label.)
     all_possible_states, all_possible_transitions : bool, optional
@@ -53,12 +59,12 @@ class CRF(BaseEstimator):
         Margins grow with the number of wrong labels. False is warned of.
     averaging : bool, default=True
         Whether pa returns the average of its weights.
-    variance, gamma
-        Of arow.
+    variance, gamma : float, default=1
+        Of arow: how unsure the weights are at first, and how little a mistake moves them.
     verbose : bool, default=False
         Print a line on stderr after every epoch.
     model_filename : path, optional
-        Where `fit` saves the model. One that is there already, written by partwise, can be used without `fit`.
+        Where `fit` saves the model. One that is there already, written by partwise or by CRFsuite, can be used without `fit`.
     keep_tempfiles, trainer_cls
         Accepted. There are no temporary files, and no trainer of python-crfsuite.
     n_jobs : int, optional
@@ -77,8 +83,12 @@ class CRF(BaseEstimator):
     transition_features_ : dict {(label, next label): weight}
     size_ : int
         Bytes of weights and attributes.
+    tagger_ : partwise.crfsuite.pycrfsuite.Tagger
+        The model, in the shape of python-crfsuite's.
     training_log_ : TrainingLog
         ``iterations`` and ``last_iteration``.
+
+    All but `labeler_` are None before `fit`, as there.
     """
 
     def __init__(
@@ -154,50 +164,66 @@ class CRF(BaseEstimator):
             Held-out data to be looked at after every epoch, for the log. As in CRFsuite they neither stop the training nor
             choose the model; ``SequenceLabeler.fit(validation=)`` does both.
         """
+        return self.fit_watched(X, y, X_dev, y_dev)
+
+    def fit_watched(self, X, y, X_dev=None, y_dev=None, watch: Callable[[dict[str, Any]], None] | None = None):
+        """`fit` that calls `watch` with what each iteration saw, an entry of ``training_log_.iterations``. Ours."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev belong together: pass both, or neither.")
+        X, y = as_sequences(X), as_labels(y)
+        if X_dev is not None:
+            X_dev, y_dev = as_sequences(X_dev), as_labels(y_dev)
         labeler, log = make_labeler(self)
+        log.watch = watch
         labeler.fit(X, y, validation=None if X_dev is None else (X_dev, y_dev))
         labeler.callbacks = None
         if X_dev is not None:
             labeler.weights_ = log.weights  # the last ones; the labeler has kept the best ones
         log.finish(y_dev, None if X_dev is None else labeler.predict(X_dev))
+        self._too_sure = labeler.temperature_ is None and X_dev is None
+        if labeler.temperature_ is None:
+            held_out = (X[:CALIBRATED], y[:CALIBRATED]) if X_dev is None else (X_dev, y_dev)
+            labeler.calibrate(*held_out)
         self._labeler, self.training_log_ = labeler, log
         if self.model_filename is not None:
             labeler.save(self.model_filename)
         return self
 
     def calibrate(self, X, y):
-        """Fit probabilities to held-out data, so that an ap or pa model has marginals. Not in sklearn-crfsuite."""
-        self.labeler_.calibrate(X, y)
+        """Fit probabilities to held-out data, for a model of ap, pa or arow. Not in sklearn-crfsuite."""
+        self.labeler_.calibrate(as_sequences(X), as_labels(y))
+        self._too_sure = False
         return self
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
     def predict(self, X):
-        """The best labelling of each sequence: an array (sequences,) of lists of labels."""
-        return _array_of_lists(self.labeler_.predict(X))
+        """The best labelling of each sequence: an array (sequences,) of lists of labels, to compare with others by ``==``."""
+        return AnswerArray(self.labeler_.predict(as_sequences(X)))
 
     def predict_single(self, xseq):
         """The best labelling of one sequence: a list of labels."""
-        return self.predict([xseq])[0]
+        return self.predict([as_sequence(xseq)])[0]
 
     def predict_marginals(self, X):
         """Probabilities of the labels: an array (sequences,) of lists, for each token a dict {label: probability}.
 
-        ap and pa fit scores, not probabilities: refused for them, unless `calibrate` was called.
+        ap, pa and arow fit scores, not probabilities. Theirs are fitted to X_dev, y_dev of `fit`, or by `calibrate`; else to the
+        training data, with a warning.
         """
-        labels = self.classes_
-        marginals = [p.tolist() for p in self.labeler_.predict_marginals(X)]
-        return _array_of_lists([[dict(zip(labels, token, strict=True)) for token in p] for p in marginals])
+        if getattr(self, "_too_sure", False):
+            warnings.warn(TOO_SURE, UserWarning, stacklevel=2)
+        labels = self.labeler_.classes_.tolist()
+        marginals = [p.tolist() for p in self.labeler_.predict_marginals(as_sequences(X))]
+        return AnswerArray([[dict(zip(labels, token, strict=True)) for token in p] for p in marginals])
 
     def predict_marginals_single(self, xseq):
         """Probabilities of the labels of one sequence: for each token a dict {label: probability}."""
-        return self.predict_marginals([xseq])[0]
+        return self.predict_marginals([as_sequence(xseq)])[0]
 
     def score(self, X, y):
         """Share of tokens labelled right."""
-        return self.labeler_.score(X, y)
+        return self.labeler_.score(as_sequences(X), as_labels(y))
 
     # -- the model ----------------------------------------------------------------------------------------------------
 
@@ -214,45 +240,50 @@ class CRF(BaseEstimator):
         return self._labeler
 
     @property
-    def classes_(self) -> list[Any]:
-        """The labels."""
-        return self.labeler_.classes_.tolist()
+    def tagger_(self) -> Any:
+        """The model, in the shape of python-crfsuite's."""
+        from partwise.crfsuite.pycrfsuite import Tagger
+
+        return Tagger(self.labeler_) if self.__sklearn_is_fitted__() else None
 
     @property
-    def size_(self) -> int:
+    def classes_(self) -> list[Any] | None:
+        """The labels."""
+        return self.labeler_.classes_.tolist() if self.__sklearn_is_fitted__() else None
+
+    @property
+    def size_(self) -> int | None:
         """Size of the model in bytes."""
+        if not self.__sklearn_is_fitted__():
+            return None
         _, tensors = self.labeler_.encoder_.to_state()
         return self.labeler_.weights_.nbytes + sum(tensor.nbytes for tensor in tensors.values())
 
     @property
-    def num_attributes_(self) -> int:
+    def num_attributes_(self) -> int | None:
         """Number of attributes that have weights."""
-        return self.labeler_.n_features_in_
+        return self.labeler_.n_features_in_ if self.__sklearn_is_fitted__() else None
 
     @property
-    def attributes_(self) -> list[str]:
+    def attributes_(self) -> list[str] | None:
         """The attributes."""
-        return self.labeler_.feature_names_
+        return self.labeler_.feature_names_ if self.__sklearn_is_fitted__() else None
 
     @property
-    def state_features_(self) -> dict[tuple[str, Any], float]:
+    def state_features_(self) -> dict[tuple[str, Any], float] | None:
         """Weights of the labels of tokens that have an attribute."""
-        return _not_zero(self.labeler_.coef_.T, self.attributes_, self.labeler_.states_)
+        if not self.__sklearn_is_fitted__():
+            return None
+        return _not_zero(self.labeler_.coef_.T, self.labeler_.feature_names_, self.labeler_.states_)
 
     @property
-    def transition_features_(self) -> dict[tuple[Any, Any], float]:
+    def transition_features_(self) -> dict[tuple[Any, Any], float] | None:
         """Weights of pairs of labels that follow each other."""
+        if not self.__sklearn_is_fitted__():
+            return None
         return _not_zero(self.labeler_.transitions_, self.labeler_.states_, self.labeler_.states_)
 
-    training_log_: TrainingLog
-
-
-def _array_of_lists(items: list[Any]) -> np.ndarray:
-    """One-dimensional also where the lists are equally long; numpy left alone would make a table of them."""
-    array = np.empty(len(items), object)
-    for k, item in enumerate(items):
-        array[k] = item
-    return array
+    training_log_: TrainingLog | None = None
 
 
 def _not_zero(weights: np.ndarray, rows: list[Any], columns: list[Any]) -> dict[tuple[Any, Any], float]:
@@ -262,9 +293,4 @@ def _not_zero(weights: np.ndarray, rows: list[Any], columns: list[Any]) -> dict[
 
 
 def _load(path: Any) -> SequenceLabeler:
-    with open(path, "rb") as f:
-        if f.read(len(CRFSUITE_MAGIC)) == CRFSUITE_MAGIC:
-            raise ModelFileError(
-                f"{os.fspath(path)!r} is a model of CRFsuite, which cannot be read here. Train again with CRF.fit."
-            )
-    return SequenceLabeler.load(path)
+    return read_crfsuite_model(path) if is_crfsuite_model(path) else SequenceLabeler.load(path)

@@ -13,7 +13,8 @@ ap         averaged perceptron                                         the same:
 pa         passive-aggressive: take the best labelling y; if it is     loss "hinge", solver "mira", C = c: the same step, but y
            wrong in d > 0 labels, move w by tau dF with                is the labelling that violates its margin most, and
            tau = min(c, (s(y) - s(t) + sqrt(d)) / \|\|dF\|\|^2)            margins are d, not sqrt(d)
-arow       confidence-weighted perceptron                              refused
+arow       adaptive regularisation of weights                          the same: loss "hinge", solver "arow" with
+                                                                       update="prediction", C = 1 / gamma
 =========  ==========================================================  =====================================================
 
 All have the model of CRFsuite, which has no weights of their own for the first and the last label. Here every attribute has a
@@ -31,6 +32,7 @@ from typing import Any, NamedTuple
 
 from partwise import SequenceLabeler
 from partwise.crfsuite.training_log import Rule, TrainingLog
+from partwise.solvers.arow import AROW
 from partwise.solvers.lbfgs import LBFGS
 from partwise.solvers.owlqn import OWLQN
 from partwise.tasks.common.checks import is_count, is_real
@@ -74,9 +76,9 @@ ALGORITHMS = {
         "mira",
         {"pa_type": 1, "c": 1.0, "error_sensitive": True, "averaging": True, "max_iterations": 100, "epsilon": 0.0},
     ),
+    "arow": Algorithm("hinge", "arow", {"variance": 1.0, "gamma": 1.0, "max_iterations": 100, "epsilon": 0.0}),
 }
 ALIASES = {"averaged-perceptron": "ap", "passive-aggressive": "pa"}
-OTHER = {"variance": 1.0, "gamma": 1.0}  # of arow
 
 #: what CRFsuite's parameters may be; bools may be written 0 and 1, as there
 CHECKS: dict[str, Any] = {
@@ -92,13 +94,16 @@ CHECKS: dict[str, Any] = {
     "linesearch": (("MoreThuente", "Backtracking", "StrongBacktracking").__contains__, "a line search of CRFsuite"),
     "pa_type": ((0, 1).__contains__, "0 (no slack) or 1 (PA-I); PA-II is not here, and 1 is nearest to it"),
     "c": (is_real(0.0), "a float in the range (0, inf)"),
+    "variance": (is_real(0.0), "a float in the range (0, inf)"),
+    "gamma": (is_real(0.0), "a float in the range (0, inf)"),
 }
 
 ALWAYS_DENSE = (
     "CRF: {}=False leaves out weights of combinations that the training data never show. Here they are always in the model."
 )
 NO_EPSILON = (
-    "CRF: algorithms 'ap' and 'pa' stop here after an epoch without mistakes, or after max_iterations; epsilon is not looked at."
+    "CRF: algorithms 'ap', 'pa' and 'arow' stop here after an epoch without mistakes, or after max_iterations; epsilon is not "
+    "looked at."
 )
 NO_ZERO_ONE = "CRF: error_sensitive=False asks for margins of one, however many labels are wrong. Here a margin is their number."
 NO_TRAINER = "CRF: trainer_cls is a class of python-crfsuite, which does not train here. Read training_log_, or set verbose=True."
@@ -109,12 +114,11 @@ def read_settings(crf: Any) -> tuple[Algorithm, dict[str, Any]]:
     name = "lbfgs" if crf.algorithm is None else crf.algorithm
     name = ALIASES.get(name, name)
     if name not in ALGORITHMS:
-        why = ": AROW is not here; 'pa' is nearest to it" if name == "arow" else ""
         choices = ", ".join(map(repr, ALGORITHMS))
-        raise ValueError(f"The 'algorithm' parameter of CRF must be one of {choices}{why}. Got {crf.algorithm!r} instead.")
+        raise ValueError(f"The 'algorithm' parameter of CRF must be one of {choices}. Got {crf.algorithm!r} instead.")
     algorithm = ALGORITHMS[name]
     known = COMMON | algorithm.defaults
-    everywhere = COMMON | OTHER | {key: value for other in ALGORITHMS.values() for key, value in other.defaults.items()}
+    everywhere = COMMON | {key: value for other in ALGORITHMS.values() for key, value in other.defaults.items()}
     settings = dict(known)
     for key in everywhere:
         value = getattr(crf, key)
@@ -147,7 +151,7 @@ def tell_differences(crf: Any, settings: dict[str, Any]) -> None:
         (crf.trainer_cls is not None, NO_TRAINER),
     )
     for words in [*dense, *(words for is_wanted, words in wanted if is_wanted)]:
-        warnings.warn(words, UserWarning, stacklevel=4)
+        warnings.warn(words, UserWarning, stacklevel=5)
 
 
 def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
@@ -165,6 +169,8 @@ def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
         solver = kind(memory=int(settings["num_memories"]), max_evaluations=int(settings["max_linesearch"]))
     elif settings.get("pa_type") == 0:
         C = NO_SLACK
+    elif solver == "arow":
+        C, solver = 1.0 / settings["gamma"], AROW(variance=float(settings["variance"]), update="prediction")
     log = TrainingLog(float(C), rule, l1_ratio=c1 * C)
     labeler = SequenceLabeler(
         loss=algorithm.loss,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from partwise.crfsuite.utils import flatten
@@ -52,6 +53,7 @@ class TrainingLog:
         self.C, self.rule, self.l1_ratio = C, rule, l1_ratio
         self.iterations: list[dict[str, Any]] = []
         self.weights: Any = None  #: of the last epoch
+        self.watch: Callable[[dict[str, Any]], None] | None = None  #: called with what each iteration saw
         self._seconds = 0.0
 
     @property
@@ -78,6 +80,8 @@ class TrainingLog:
             seen["item_accuracy_float"] = 1.0 - record.validation
         self.iterations.append(seen)
         self._seconds = record.seconds
+        if self.watch is not None:
+            self.watch(seen)
         return self.rule is not None and self._is_enough(self.rule)
 
     def _is_enough(self, rule: Rule) -> bool:
@@ -90,7 +94,7 @@ class TrainingLog:
 
     def finish(self, y_true: Any = None, y_pred: Any = None) -> None:
         """Let go of the weights; with held-out data, score the labels in them."""
-        self.weights = None
+        self.weights = self.watch = None
         if y_true is None or not self.iterations:
             return
         from sklearn.metrics import precision_recall_fscore_support

@@ -14,8 +14,11 @@ from partwise.tasks.alignment.files import AlignedPairs, read_alignments
 from partwise.tasks.constituency.files import Brackets, Constituent, read_brackets
 from partwise.tasks.dependency.files import Treebank, read_treebank
 from partwise.tasks.folding.files import RnaSet, read_dot_bracket, read_rna, write_dot_bracket
+from partwise.tasks.graphs.factor_files import read_factor_graphs, write_uai
 from partwise.tasks.graphs.files import Graph, GraphSet, read_graphs, write_graphs
 from partwise.tasks.ranking.files import RankingSet, load_ohsumed, read_letor
+from partwise.tasks.segments.data import SegmentedText
+from partwise.tasks.segments.files import read_dictionary, read_segments
 
 __all__ = [
     "AlignedPairs",
@@ -26,6 +29,7 @@ __all__ = [
     "Planted",
     "RankingSet",
     "RnaSet",
+    "SegmentedText",
     "Treebank",
     "chunking_attributes",
     "data_folder",
@@ -48,12 +52,16 @@ __all__ = [
     "plant_structures",
     "read_alignments",
     "read_brackets",
+    "read_dictionary",
     "read_dot_bracket",
+    "read_factor_graphs",
     "read_graphs",
     "read_letor",
     "read_rna",
+    "read_segments",
     "read_treebank",
     "write_dot_bracket",
     "write_graphs",
+    "write_uai",
     "write_sentences",
 ]

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.text.chunk_schemes import OUTSIDE, Coded, convert, is_chunking, label_table, read_boundaries, recognise_coded
+from partwise.text.chunk_schemes import OUTSIDE, convert, is_chunking, label_table, read_boundaries, recognise_coded
+from partwise.text.label_codes import Coded
 
 # how far the beginning and the end of a span move: one of them, or both the same way
 MOVES = np.array([(-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (1, 1)])

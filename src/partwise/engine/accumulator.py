@@ -13,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from partwise.engine.compilation import helper, kernel
+from partwise.engine.numerics import larger
 from partwise.engine.prefetch import request, request_row
 
+STRETCH = 1 << 8  # weights that are looked at together, whether any is not zero
 LARGE = 1 << 20  # bytes, from which on it matters where memory comes from
 
 
@@ -46,7 +48,8 @@ def untouched_zeros(n: int, dtype) -> np.ndarray:
     size = n * np.dtype(dtype).itemsize
     if size < LARGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(n, dtype)
-    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS), dtype, n)
+    reserve_nothing = getattr(mmap, "MAP_NORESERVE", 0)
+    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | reserve_nothing), dtype, n)
 
 
 def accumulator(n_weights: int, width: int, dtype=np.float64) -> Accumulator:
@@ -153,15 +156,62 @@ def squared_norm(a):
     return total
 
 
-@helper
-def dot(a, w):
-    """a . w."""
+@kernel
+def dot_with(w, a):
+    """w . a, `w` being an array of weights or some other kind of them."""
+
+
+@dot_with.implements(np.ndarray)
+def _dot_with_array(w, a):
     total = 0.0
     for k in range(a.count[0]):
         value, weight = touched(a, k), row(w, a.rows[k], a.width)
         for j in range(a.width):
             total += value[j] * weight[j]
     return total
+
+
+@helper
+def dot(a, w):
+    """a . w."""
+    return dot_with(w, a)
+
+
+@kernel
+def move_row(v, u, r, width, c, d, value):
+    """Row r of v += c * value, that of u -= d * value unless u is empty; v is an array or some other kind of weights."""
+
+
+@move_row.implements(np.ndarray)
+def _move_row_of_array(v, u, r, width, c, d, value):
+    weight = row(v, r, width)
+    for j in range(width):
+        weight[j] += c * value[j]
+    if u.size:
+        weight = row(u, r, width)
+        for j in range(width):
+            weight[j] -= d * value[j]
+
+
+@kernel
+def write_out(v, u, total, a):
+    """u += total * v, unless u is empty, and v *= a; stretches of zeros are passed over, so that they take no memory."""
+
+
+@write_out.implements(np.ndarray)
+def _write_out_array(v, u, total, a):
+    for first in range(0, v.size, STRETCH):
+        some = v[first : first + STRETCH]
+        highest = abs(some[0])
+        for j in range(len(some)):
+            highest = larger(highest, abs(some[j]))
+        if highest > 0.0:
+            sums = u[first : first + STRETCH]
+            for j in range(len(some)):
+                if some[j] != 0.0:
+                    if u.size:
+                        sums[j] += total * some[j]
+                    some[j] *= a
 
 
 @helper

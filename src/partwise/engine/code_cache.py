@@ -2,7 +2,8 @@
 
 Reading compiled code is running it. So a file is read only if nobody but its owner can have written it, the owner being the user
 who runs this, or the administrator; and only from a directory of which the same is true. A file begins with a digest of the rest:
-what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails.
+what is damaged is not run. Whatever cannot be read is compiled again; nothing here ever fails. What cannot be written is not
+kept, and one line says so.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,6 +105,17 @@ def _without_links(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0))
 
 
+@functools.cache
+def _warn_of(directory: str) -> None:
+    """Say, once, that a directory is not used."""
+    warnings.warn(
+        f"Compiled code is neither read from {directory} nor kept there, since others can write to it (or it is not yours). Make "
+        f"it yours alone, by chmod 700, or name another one in PARTWISE_CACHE_DIR.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 class CodeFiles:
     """The files of one loop, compiled for one structure. Each is written at once: processes do not get into each other's way."""
 
@@ -128,6 +141,7 @@ class CodeFiles:
             if is_safe(self.path):
                 with open(self.file(key), "rb", opener=_without_links) as file:
                     return opened(file.read()) if is_ours_alone(os.fstat(file.fileno())) else None
+            _warn_of(str(self.path))
         return None
 
     def write(self, key: str, data: bytes) -> None:
@@ -143,10 +157,11 @@ class CodeFiles:
                 unfinished = file.name
                 file.write(sealed(data))
             os.replace(file.name, path)
-        except OSError:
+        except OSError as error:
             with contextlib.suppress(OSError):
                 if unfinished is not None:
                     os.unlink(unfinished)
+            _tell_not_kept(self.path, error.strerror or str(error))
 
     def _remove_stale(self) -> None:
         for file in self.path.glob(f"{self.prefix}-*"):
@@ -165,11 +180,28 @@ class CodeFiles:
         if _announced or os.environ.get("PARTWISE_QUIET") or not sys.stderr.isatty():
             return
         _announced = True
-        after = "kept on disk, next time is quick"
-        with contextlib.suppress(OSError):
-            if not is_safe(self.path):
-                after = f"not kept, for others may write to {self.path}"
+        why_not = why_not_kept(self.path)
+        after = f"not kept, for {why_not}" if why_not else "kept on disk, next time is quick"
         print(f"partwise: compiling for first use ({self.label}, {self.structure}); {after}", file=sys.stderr)
 
 
 _announced = False
+
+
+def why_not_kept(directory: Path) -> str:
+    """Why compiled code would not be kept in a directory; empty if it would."""
+    with contextlib.suppress(OSError):
+        there = next((path for path in (directory, *directory.parents) if path.exists()), directory)
+        if there.is_dir() and os.access(there, os.W_OK):
+            return "" if there != directory or is_safe(directory) else f"others may write to {directory}"
+    return f"{directory} cannot be written to"
+
+
+@functools.cache
+def _tell_not_kept(directory: Path, why: str) -> None:
+    warnings.warn(
+        f"partwise: compiled code cannot be kept in {directory} ({why}): every process compiles for itself. "
+        "PARTWISE_CACHE_DIR names another folder.",
+        RuntimeWarning,
+        stacklevel=2,
+    )

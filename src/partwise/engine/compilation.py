@@ -254,8 +254,8 @@ def sources(function: Callable, *types: type) -> set[str]:
         own = [f for t, f in k.implementations.items() if any(issubclass(given, t) for given in (np.ndarray, *types))]
         queue += [*own, k.signature] if own else []
     while queue:
-        file = inspect.getsourcefile(queue[-1])
-        module = inspect.getmodule(queue.pop())
+        written = inspect.unwrap(queue.pop())  # what is wrapped, say a kernel, is said to be in the file of the wrapper
+        file, module = inspect.getsourcefile(written), inspect.getmodule(written)
         if file is None or file in found:
             continue
         found.add(file)

@@ -376,5 +376,21 @@ class CompiledCode(pickle.Unpickler):
     """
 
     def find_class(self, module: str, name: str) -> Any:
-        """Our own way to make the environment of a function; all else as it is."""
-        return _environment if (module, name) == ("numba.core.environment", "_rebuild_env") else super().find_class(module, name)
+        """Our own way to make the environment of a function; else what numba makes code of, and nothing but that.
+
+        Who can write such a file can write machine code into it: it is the folder that has to be safe (`code_cache`). This
+        keeps a file of another kind, or of another numba, from running what it was never meant to.
+        """
+        if (module, name) == ("copyreg", "_reconstructor"):
+            return super().find_class(module, name)
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        found = super().find_class(module, name)
+        root = module.partition(".")[0]
+        if root == "numba" or (
+            root == "numpy" and (isinstance(found, type) or name in ("_reconstruct", "scalar", "_frombuffer"))
+        ):
+            return found
+        if isinstance(found, type) and (module == "builtins" or issubclass(found, tuple)):
+            return found  # plain types, and records of arrays: problems, feature rows, losses
+        raise pickle.UnpicklingError(f"compiled code has no use for {module}.{name}")

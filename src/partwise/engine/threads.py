@@ -10,8 +10,25 @@ from typing import Any
 import numpy as np
 
 
-def n_threads(n_jobs: int | None) -> int:
+class Elsewhere:
+    """What may stand for a number of threads: the examples are worked on in other places (`partwise.engine.places`)."""
+
+    n_jobs: int | None = None  #: threads for what is done here
+
+    def parts_of(self, problem: Any) -> Any:
+        """The parts of a problem that are elsewhere, or None."""
+        return None
+
+
+def parts_elsewhere(n_jobs: Any, problem: Any) -> Any:
+    """The parts of `problem`, if passes over it are made elsewhere than in threads of this process; else None."""
+    return n_jobs.parts_of(problem) if isinstance(n_jobs, Elsewhere) else None
+
+
+def n_threads(n_jobs: Any) -> int:
     """Threads meant by `n_jobs`: None is 1, negative counts from the number of cores as in joblib."""
+    if isinstance(n_jobs, Elsewhere):
+        n_jobs = n_jobs.n_jobs
     if n_jobs is None:
         return 1
     if not isinstance(n_jobs, int | np.integer) or n_jobs == 0:

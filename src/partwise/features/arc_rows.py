@@ -103,6 +103,8 @@ def arc_rows(columns: CodedColumns, names: Sequence[str], templates: Sequence[st
     lengths = np.diff(columns.starts)
     starts = np.cumsum(lengths + 2 * MARGIN + 1) - (lengths + 2 * MARGIN + 1) + MARGIN  # places of the roots
     places = int((lengths + 2 * MARGIN + 1).sum())
+    if places > np.iinfo(np.int32).max:
+        raise ValueError(f"There are {columns.n_tokens:,} words; they are numbered by 32 bits. Train on parts of the treebank.")
     where = np.arange(columns.n_tokens) - np.repeat(columns.starts[:-1], lengths) + np.repeat(starts, lengths) + 1
     cells = np.full((len(names), places), hash_text("outside"), np.uint64)
     for k in range(len(names)):

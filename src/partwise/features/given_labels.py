@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from numbers import Integral, Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,6 +91,7 @@ def number_labels(labels: Sequence[Any], place: Callable[[int], str]) -> GivenLa
         numbers.default_factory = numbers.__len__
         try:
             codes = np.fromiter(map(numbers.__getitem__, labels), np.int32, len(labels))
+            refuse_alike(labels, codes, list(numbers), place)
             return GivenLabels(codes, list(numbers))
         except TypeError:
             if attempt == 0:
@@ -100,6 +102,27 @@ def number_labels(labels: Sequence[Any], place: Callable[[int], str]) -> GivenLa
         except TypeError:
             raise TypeError(f"Labels must be hashable. Got {label!r} ({type(label).__name__}; {place(k)}).") from None
     raise TypeError("Labels must be hashable.")
+
+
+def refuse_alike(labels: Sequence[Any], codes: np.ndarray, distinct: list[Any], place: Callable[[int], str]) -> None:
+    """Raise for labels that Python takes for one though they look like several: 1, 1.0 and True."""
+    if not any(isinstance(label, Number | np.bool_) for label in distinct):
+        return
+    kinds = [kind_of(label) for label in distinct]
+    for k, (label, code) in enumerate(zip(labels, codes.tolist(), strict=True)):
+        if kind_of(label) != kinds[code]:
+            first = distinct[code]
+            raise ValueError(
+                f"The labels {first!r} ({type(first).__name__}) and {label!r} ({type(label).__name__}; {place(k)}) are equal in "
+                "Python, and would become one. Give labels of one type, strings say."
+            )
+
+
+def kind_of(label: Any) -> str:
+    """Truth values, whole numbers, other numbers, and the rest."""
+    if isinstance(label, bool | np.bool_):
+        return "bool"
+    return "int" if isinstance(label, Integral) else "float" if isinstance(label, Number) else ""
 
 
 def label_array(labels: Sequence[Hashable], dtype: Any = None) -> np.ndarray:

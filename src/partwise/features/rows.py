@@ -19,7 +19,7 @@ import numpy as np
 from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.prefetch import AHEAD
-from partwise.engine.ragged import taken
+from partwise.engine.ragged import lay_out, taken
 
 
 class Binary(NamedTuple):
@@ -46,10 +46,29 @@ class Dense(NamedTuple):
     n_features: int
 
 
+lay_out(Binary, offsets=("ptr",), each=("index",))
+lay_out(Sparse, offsets=("ptr",), each=("index", "value"))
+lay_out(Dense, each=("matrix",))
+
+
 def is_sparse(x: Any) -> bool:
     """Whether x is a scipy sparse matrix; without importing scipy, for where nobody has, there can be none."""
     module = sys.modules.get("scipy.sparse")
     return module is not None and module.issparse(x)
+
+
+def as_csr(x: Any) -> Any:
+    """A scipy sparse matrix by rows, after looking at what scipy itself does not: whether its indices are in it."""
+    if x.format in ("csr", "csc", "bsr"):
+        try:
+            x.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"The sparse matrix of shape {x.shape} contradicts itself: {error}.") from None
+    elif x.format == "coo":
+        for axis, index in enumerate(x.coords if hasattr(x, "coords") else (x.row, x.col)):
+            if index.size and not (0 <= index.min() and index.max() < x.shape[axis]):
+                raise ValueError(f"The sparse matrix of shape {x.shape} contradicts itself: there is an index {index.max()}.")
+    return x.tocsr()
 
 
 def make_rows(x: Any, dtype=np.float64) -> Binary | Sparse | Dense:
@@ -57,7 +76,9 @@ def make_rows(x: Any, dtype=np.float64) -> Binary | Sparse | Dense:
     if not is_sparse(x):
         matrix = np.ascontiguousarray(x, dtype=dtype)
         return Dense(matrix, matrix.shape[1])
-    x = x.tocsr()
+    x = as_csr(x)
+    if x.shape[1] > np.iinfo(np.int32).max:
+        raise ValueError(f"There are {x.shape[1]:,} features; they are numbered by 32 bits, so that 2,147,483,647 is the most.")
     ptr, index = x.indptr.astype(np.int64), x.indices.astype(np.int32)
     if (x.data == 1).all():
         return Binary(ptr, index, x.shape[1])
@@ -75,6 +96,12 @@ def emit(rows, r, w, width, out):
 
     `out` may be longer than `width`: whole vectors are then read past the end of a row of weights, and the surplus is rubbish.
     """
+
+
+@kernel(default=True)
+def n_emitted(problem):
+    """How many rows of weights, the first ones, a structure reads by `emit` alone: they may be lists of what is not zero."""
+    return 0
 
 
 @kernel

@@ -11,7 +11,7 @@ stay dense (transitions, say). They are read only: what trains, or looks at sing
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,18 @@ class SparseWeights(NamedTuple):
     width: int  #: number of labels
 
     @property
+    def grows(self) -> tuple[str, ...]:
+        """Fields that are longer in a checkpoint than without weights."""
+        return ("labels", "values")
+
+    def check(self, like: SparseWeights, task: Any) -> None:
+        """Raise a ValueError, unless lists that were read from a checkpoint are where they should be."""
+        n = len(self.values)
+        whole = len(self.labels) == n and self.width == like.width and self.starts[0] == 0 and self.starts[-1] == n
+        if not whole or (np.diff(self.starts) < 0).any() or int(self.labels.max(initial=0)) >= self.width:
+            raise ValueError("the lists of weights do not fit the problem")
+
+    @property
     def ndim(self) -> int:
         """As of an array."""
         return 1
@@ -60,6 +72,14 @@ class SparseWeights(NamedTuple):
     def nbytes(self) -> int:
         """Memory that they take."""
         return sum(array.nbytes for array in self[:4])
+
+    def min(self, initial: float = 0.0) -> float:
+        """As of an array; zeros are taken for granted."""
+        return min(initial, float(self.values.min(initial=0.0)), float(self.rest.min(initial=0.0)))
+
+    def max(self, initial: float = 0.0) -> float:
+        """As of an array; zeros are taken for granted."""
+        return max(initial, float(self.values.max(initial=0.0)), float(self.rest.max(initial=0.0)))
 
     def dense(self) -> np.ndarray:
         """All of them."""
@@ -93,6 +113,11 @@ def sparse_weights(w: np.ndarray, n_features: int, width: int) -> SparseWeights 
         labels[at : at + len(of)], values[at : at + len(of)] = label, some[of, label]
         at += len(of)
     return SparseWeights(starts_of(counts), labels, values, w[cut:].copy(), width)
+
+
+def written_out(w: np.ndarray | SparseWeights) -> np.ndarray:
+    """All of them, in an array."""
+    return w if isinstance(w, np.ndarray) else w.dense()
 
 
 def n_not_zero(w: np.ndarray | SparseWeights) -> int:

@@ -27,7 +27,12 @@ class NotSafetensors(ValueError):
 
 
 def mapped_tensors(path: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """Metadata and tensors of a file; tensors may be written to, which leaves the file as it is.
+    """Metadata and tensors of a file (`mapped_file`)."""
+    return mapped_file(path)[1:]
+
+
+def mapped_file(path: str) -> tuple[bytes, dict[str, str], dict[str, np.ndarray]]:
+    """All bytes before the tensors, the metadata in them, and the tensors; these may be written to, which leaves the file alone.
 
     Notes
     -----
@@ -36,10 +41,12 @@ def mapped_tensors(path: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     """
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
-        n = int.from_bytes(file.read(8), "little")
+        first = file.read(8)
+        n = int.from_bytes(first, "little")
         if size < 8 or n > min(size - 8, LONGEST_HEADER):
             raise NotSafetensors("it is shorter than its header")
-        header = read_header(file.read(n))
+        text = file.read(n)
+        header = read_header(text)
         places = {name: place_of(name, about) for name, about in header.items() if name != "__metadata__"}
         check_places(places, size - 8 - n)
         if os.name == "nt":
@@ -51,7 +58,7 @@ def mapped_tensors(path: str) -> tuple[dict[str, str], dict[str, np.ndarray]]:
     for name, (begin, end, kind, shape) in places.items():
         found = np.frombuffer(memory, kind, (end - begin) // kind.itemsize, 8 + n + begin).reshape(shape)
         tensors[name] = found if found.flags.aligned else found.copy()  # compiled loops are for aligned arrays
-    return header.get("__metadata__", {}), tensors
+    return first + text, header.get("__metadata__", {}), tensors
 
 
 def read_header(text: bytes) -> dict[str, Any]:

@@ -24,6 +24,8 @@ def open_bytes(source: Any) -> Iterator[tuple[Any, str]]:
         if isinstance(source, bytes | bytearray | memoryview):
             source, name = io.BytesIO(source), "<bytes>"
         elif isinstance(source, str) and source == "-":
+            if sys.stdin is None:
+                raise ValueError("There is nothing to read: standard input is closed.")
             source, name = sys.stdin.buffer, "<stdin>"
         elif isinstance(source, str | os.PathLike):
             name = os.fspath(source)
@@ -61,6 +63,8 @@ def to_utf8(data: bytes, encoding: str, name: str) -> bytes:
             raise ValueError(f"{name}, line {line}: not valid {encoding} text ({error}). Pass the file's `encoding`.") from None
     elif data[:2] in UTF16_MARKS:
         raise ValueError(f"{name}, line 1: not valid utf-8 text but, by its first bytes, utf-16. Pass the file's `encoding`.")
+    if b"\r" in data and NEWLINE not in data:
+        raise ValueError(f"{name}: its lines end with CR alone, as on old Macintoshes. Convert them to LF, by: tr '\\r' '\\n'")
     return data.removeprefix(UTF8_MARK)
 
 

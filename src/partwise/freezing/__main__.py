@@ -13,7 +13,7 @@ def main() -> None:
     """See the module."""
     from partwise.freezing.linking import link_all
     from partwise.freezing.objects import compile_all, processes
-    from partwise.freezing.recorder import record
+    from partwise.freezing.recorder import record_all
     from partwise.freezing.targets import TARGETS, native
     from partwise.tasks.common.registry import BY_VERB
 
@@ -33,7 +33,7 @@ def main() -> None:
     verbs = options.tasks.split(",")
     os.environ["PARTWISE_FROZEN"] = "0"
     with processes(options.jobs) as pool:
-        calls = {call: None for those in pool.map(record, verbs, [not options.defaults] * len(verbs)) for call in those}
+        calls = record_all(verbs, not options.defaults, pool, tell)
     tell(f"{len(calls)} specialisations of {len({(c.module, c.name) for c in calls})} loops to compile")
     made = compile_all(calls, options.target, options.objects, options.jobs, tell)
     index = link_all(made, options.target, options.objects, options.out)

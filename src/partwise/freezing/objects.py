@@ -21,6 +21,7 @@ from partwise.freezing.targets import native, target
 from partwise.freezing.types import MOST_RESULTS, NotWritten, argument, name_of, result, room
 
 TRIPLE = "PARTWISE_FREEZING_FOR"  # in the environment: the system to compile for, if it is another than this
+LAYERS = "features", "losses", "oracles", "structures", "solvers"  # packages that implement kernels
 BATCH = 60  # loops that a process compiles before another takes over: numba forgets nothing
 
 
@@ -44,14 +45,16 @@ class CompiledCall:
         return folder / f"{self.symbol}.o"
 
 
-def loop_of(call: Call) -> Any:
-    """The function that is compiled; all kernels of its structure are there."""
-    package = importlib.import_module(call.first.__module__.rpartition(".")[0] or call.first.__module__)
-    for module in (
-        pkgutil.iter_modules(getattr(package, "__path__", [])) if package.__name__.startswith("partwise.structures") else ()
-    ):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    return getattr(importlib.import_module(call.module), call.name).interpreted
+@functools.cache
+def import_kernels() -> None:
+    """Import whatever implements kernels: a process that was sent a recorded call has imported only the classes in it.
+
+    A kernel that is not there would be compiled as its default, which is something else.
+    """
+    for layer in LAYERS:
+        package = importlib.import_module(f"partwise.{layer}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            importlib.import_module(module.name)
 
 
 def compiled(call: Call, folder: Path) -> CompiledCall:
@@ -62,8 +65,9 @@ def compiled(call: Call, folder: Path) -> CompiledCall:
         from partwise.freezing.cross import compile_for
 
         compile_for(os.environ[TRIPLE])
+    import_kernels()
     numba = compiler()
-    function = loop_of(call)
+    function = getattr(importlib.import_module(call.module), call.name).interpreted
     kinds = sorted(numba.classes_in(call.types) | {call.first}, key=name_of)
     state = stamp(function, *kinds)
     machine = os.environ.get("NUMBA_CPU_NAME"), os.environ.get(TRIPLE)

@@ -13,6 +13,7 @@ import itertools
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,6 +26,7 @@ from partwise.tasks.common.registry import BY_VERB, RegisteredTask
 
 DTYPES = ("float32", "float64")
 EPOCHS = ("--epochs", "2")
+PARTS = 16  # of the trainings of a task: some take minutes in the interpreter
 OUT_OF_FOLD = ("--folds", "2")
 
 
@@ -49,14 +51,20 @@ def as_compiled(value: Any) -> Any:
 
 @contextlib.contextmanager
 def recording(calls: dict[Call, None]) -> Iterator[None]:
-    """Within this block loops run in the interpreter, and each call is added to `calls`."""
+    """Within this block loops over structures run in the interpreter, and each call of any loop is added to `calls`."""
     from numba import typeof
+
+    of_arrays: dict[Any, Callable] = {}
 
     def observe(loop: Any, arguments: tuple[Any, ...]) -> Any:
         function = loop.interpreted
         if compilation.compilable(type(arguments[0])):
             types = tuple(typeof(a) for a in arguments)
             calls[Call(function.__module__, function.__name__, type(arguments[0]), types)] = None
+        if type(arguments[0]) is np.ndarray:  # few loops, and quick to compile; but all weights there are may pass through them
+            if loop not in of_arrays:
+                of_arrays[loop] = loop.compile(np.ndarray)
+            return of_arrays[loop](*arguments)
         return as_compiled(function(*arguments))
 
     with compilation.interpret(observe):
@@ -103,19 +111,31 @@ def verbs(task: RegisteredTask, model: Path, file: Path, out: Path) -> Iterator[
     yield "suspects", model, file, "--parts", *OUT_OF_FOLD
 
 
-def record(verb: str, thorough: bool = True, tell: Callable[[str], Any] = lambda line: None) -> list[Call]:
-    """All calls of a task's usual commands; if not `thorough`, of those that set nothing."""
+def record(verb: str, thorough: bool = True, part: int = 0, parts: int = 1) -> list[Call]:
+    """All calls of a task's usual commands; if not `thorough`, of those that set nothing.
+
+    Several processes share the work: each takes one `part` of the trainings.
+    """
     task = BY_VERB[verb]
     calls: dict[Call, None] = {}
     with tempfile.TemporaryDirectory() as name, recording(calls), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         folder = Path(name)
         file, model, out = task.command.workload(folder), folder / "model", folder / "out"
-        for options in trainings(task, thorough):
-            before = len(calls)
+        for options in itertools.islice(trainings(task, thorough), part, None, parts):
             done = run("train", verb, file, "-o", model, *EPOCHS, *options)
             if done and ("--solver" not in options):
                 for words in verbs(task, model, file, out):
                     run(*words)
-            tell(f"{verb} {' '.join(options)}: {len(calls) - before if done else 'refused'}")
+    return list(calls)
+
+
+def record_all(names: list[str], thorough: bool, pool: Executor, tell: Callable[[str], Any]) -> list[Call]:
+    """The same of several tasks, by several processes."""
+    parts = PARTS if thorough else 1
+    units = [(verb, thorough, part, parts) for part in range(parts) for verb in names]
+    calls: dict[Call, None] = {}
+    for n, (unit, those) in enumerate(zip(units, pool.map(record, *zip(*units, strict=True)), strict=True), 1):
+        calls.update(dict.fromkeys(those))
+        tell(f"recorded {n}/{len(units)}: {unit[0]}, {len(calls)} specialisations so far")
     return list(calls)

@@ -45,6 +45,14 @@ def not_frozen(verb: str, thorough: bool) -> list[str]:
     return found
 
 
+def block_numba(folder: Path) -> Path:
+    """A folder to look for modules in first: importing numba fails there."""
+    package = folder / "blocked" / "numba"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(BLOCKED)
+    return package.parent
+
+
 def installed(dist: Path, folder: Path) -> Path:
     """A Python that has the wheel."""
     wheels = sorted(dist.glob("partwise-*-py3-none-*.whl"), key=lambda file: file.stat().st_mtime)
@@ -72,10 +80,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         python = installed(options.dist, folder / "venv")
-        (folder / "blocked" / "numba").mkdir(parents=True)
-        (folder / "blocked" / "numba" / "__init__.py").write_text(BLOCKED)
         more = ["--tasks", options.tasks, *(["--defaults"] if options.defaults else [])]
-        environment = {**os.environ, "PYTHONPATH": str(folder / "blocked")}
+        environment = {**os.environ, "PYTHONPATH": str(block_numba(folder))}
         environment.pop("PARTWISE_FROZEN", None)
         done = subprocess.run([str(python), "-m", "partwise.freezing.trial", *more], env=environment, cwd=folder, check=False)
     sys.exit(done.returncode)

@@ -72,10 +72,11 @@ class RampSoftmax(NamedTuple):
 
 
 class SoftDifference(NamedTuple):
-    """L(beta, gamma) - L(beta, 0) as compiled loops see it."""
+    """SoftRamp(beta, gamma, b) as compiled loops see it."""
 
     beta: float
     gamma: float
+    b: float
 
 
 @kernel
@@ -186,8 +187,12 @@ def _(loss, problem, i, w, scale, work):
     kernels.score(problem, i, w, theta)
     if scale * beta != 1.0:
         theta *= scale * beta
-    plain = np.empty(len(theta))
-    reference = float(kernels.expected(problem, i, theta, plain))
+    plain, diminished = np.empty(len(theta)), theta
+    if loss.b != 0.0:
+        diminished = work.augmented[: len(theta)]
+        copy(theta, diminished)
+        kernels.add_cost(problem, i, -beta * loss.b, diminished)
+    reference = float(kernels.expected(problem, i, diminished, plain))
     kernels.add_cost(problem, i, beta * loss.gamma, theta)
     value = float(kernels.expected(problem, i, theta, work.parts))
     for k in range(len(theta)):

@@ -23,7 +23,7 @@ believe stops pulling at the weights. They are differences too, with the best *c
 
 Every such difference is ``convex(w) - max_y [...]``; its maximiser is what CCCP takes for its next target (`solvers.cccp`). The
 soft ramp (Martins et al. 2010, footnote 1) is L(beta, gamma) - L(beta, 0), for beta = 1 a bound of the expected cost. It is
-smooth.
+smooth. With b > 0 both of its halves are soft, and it is the likelihood of labels that came through a noisy channel.
 
 Margin rescaling, all of the above, asks for a margin that grows with the cost. Slack rescaling (Tsochantaridis et al. 2005) asks
 for the same margin of all outputs and pays for a violation in proportion to the cost, and Do et al. 2008 put both into one:
@@ -168,40 +168,56 @@ class Ramp(Loss):
 
 @dataclass(frozen=True)
 class SoftRamp(Loss):
-    """The soft ramp ``L(beta, gamma) - L(beta, 0)`` (Martins et al. 2010, footnote 1): smooth, bounded, not convex.
+    """The soft ramp ``L(beta, gamma) - L(beta, -b)`` (Martins et al. 2010, footnote 1, for b = 0): smooth, bounded, not convex.
 
-    For gamma = 1 it is at least the expected cost (the risk) under p(y) ~ exp(beta s(y)), and tends to Ramp(1, 0) as beta grows.
+        L(w) = 1/beta log sum_y exp beta(s(y) + gamma l(y))  -  1/beta log sum_y exp beta(s(y) - b l(y))
+
+    For gamma = 1, b = 0 it is at least the expected cost (the risk) under p(y) ~ exp(beta s(y)). It tends to Ramp(gamma, b) as
+    beta grows.
 
     Parameters
     ----------
     beta : float > 0
         Inverse temperature.
-    gamma : float > 0
-        Weight of the cost.
+    gamma : float >= 0
+        Weight of the cost in the half that is pushed down.
+    b : float >= 0
+        Weight of the cost in the half that is pulled up; gamma or b is positive.
 
     Notes
     -----
+    **Labels that are wrong.** Let the truth y be drawn by p(y) ~ exp s(y) and come to us as g, each mistake being the rarer the
+    more it costs: p(g | y) ~ exp(-b l(y, g)). Then SoftRamp(1, 0, b) is minus the log-likelihood of g, but for a constant, where
+    costs count wrong positions; with gamma = 1 a margin is asked for besides. Its gradient pulls at what the model takes for the
+    truth, given both x and g. Of K values each, a share (K - 1) / (e^b + K - 1) of the positions is wrong.
+
     No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos) and NRBM minimise it as it is; those that
     step towards a target (DCA) cannot. Two calls of ``expected`` per example.
     """
 
     beta: float = 1.0
     gamma: float = 1.0
+    b: float = 0.0
     uses_target = False
 
     def __post_init__(self):
         check_number(self.beta, "beta", self, positive=True)
         check_number(self.gamma, "gamma", self)
-        if not math.isfinite(self.beta) or self.gamma == 0:
-            raise ValueError(f"{self!r} is no soft ramp: beta must be finite and gamma positive. Ramp(1, 0) is its limit.")
+        check_number(self.b, "b", self)
+        if not math.isfinite(self.beta) or self.gamma == self.b == 0:
+            raise ValueError(f"{self!r} is no soft ramp: beta must be finite and gamma or b positive. Ramp(1, 0) is its limit.")
 
     @property
     def convex(self) -> Family:
         return Family(self.beta, self.gamma)
 
     @property
+    def uses_cost(self) -> bool:
+        return True
+
+    @property
     def kernel(self) -> SoftDifference:
-        return SoftDifference(float(self.beta), float(self.gamma))
+        return SoftDifference(float(self.beta), float(self.gamma), float(self.b))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,10 @@
 Sequences: accuracy per token and per sequence; precision, recall and F1 of spans as conlleval counts them; how far chance could
 have moved them (bootstrap intervals), and whether one model is better than another (paired tests).
 
+Entities, under seqeval's names: `classification_report`, `f1_score`, `precision_score`, `recall_score`, `accuracy_score`,
+`performance_measure`, in default and strict mode. `entity_matches` counts partial matches as MUC and nervaluate do,
+`entity_confusion` says which types are taken for which, missed and spurious ones included.
+
 Dependency trees: attachment scores, UAS and LAS (`attachment`).
 
 Constituency trees: precision, recall and F1 of brackets (`brackets`).
@@ -31,6 +35,17 @@ from partwise.tasks.folding.scores import BasePairScores, base_pair_counts, base
 from partwise.tasks.graphs.scores import LabelScores, NodeScores, node_scores, node_scores_coded
 from partwise.tasks.ranking.scores import mean_average_precision, ndcg, ndcg_by_query
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts, sequence_counts_coded
+from partwise.tasks.tagging.entity_matches import EntityConfusion, EntityMatches, entity_confusion, entity_matches
+from partwise.tasks.tagging.entity_scores import (
+    accuracy_score,
+    classification_report,
+    f1_score,
+    get_entities,
+    performance_measure,
+    precision_recall_fscore_support,
+    precision_score,
+    recall_score,
+)
 from partwise.tasks.tagging.report import Report, report, report_coded
 from partwise.tasks.tagging.resampling import Comparison, bootstrap_intervals, compare
 from partwise.tasks.tagging.scorers import (
@@ -57,6 +72,8 @@ __all__ = [
     "BasePairScores",
     "BracketScores",
     "Comparison",
+    "EntityConfusion",
+    "EntityMatches",
     "Interval",
     "LabelScores",
     "NodeScores",
@@ -64,6 +81,7 @@ __all__ = [
     "Scorer",
     "SequenceCounts",
     "SpanScores",
+    "accuracy_score",
     "alignment_scores",
     "attachment_scores",
     "average_precision",
@@ -71,14 +89,23 @@ __all__ = [
     "base_pair_scores",
     "bootstrap_intervals",
     "bracket_scores",
+    "classification_report",
     "compare",
+    "entity_confusion",
+    "entity_matches",
+    "f1_score",
+    "get_entities",
     "mean_average_precision",
     "ndcg",
     "ndcg_by_query",
     "node_scores",
     "node_scores_coded",
+    "performance_measure",
     "precision_at",
+    "precision_recall_fscore_support",
+    "precision_score",
     "recall_at",
+    "recall_score",
     "report",
     "report_coded",
     "sequence_accuracy",

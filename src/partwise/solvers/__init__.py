@@ -14,12 +14,14 @@ from partwise.engine.spelling import Spelling
 from partwise.losses.penalty import check_penalty_weight, check_ratio
 from partwise.losses.records import Loss, Rescaled, get_loss
 from partwise.solvers.admm import ADMM
+from partwise.solvers.arow import AROW
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.bcfw import BCFW
 from partwise.solvers.bmrm import BMRM, BMRMLS
 from partwise.solvers.cccp import CCCP
 from partwise.solvers.checks import check
 from partwise.solvers.dca import DCA
+from partwise.solvers.eg import EG
 from partwise.solvers.kbest_mira import KBestMIRA
 from partwise.solvers.kelley import Kelley
 from partwise.solvers.lbfgs import LBFGS
@@ -64,6 +66,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Perceptron,
         MIRA,
         KBestMIRA,
+        AROW,
         SGD,
         Pegasos,
         DCA,
@@ -71,6 +74,7 @@ SOLVERS: dict[str, type[Solver]] = {
         Polyak,
         SDM,
         BCFW,
+        EG,
         NSlack,
         OneSlack,
         Kelley,

@@ -63,6 +63,43 @@ class ActiveSets(NamedTuple):
     products: np.ndarray  #: the squares of all examples, end to end
     used: np.ndarray  #: (3,) how many records, integers of `outputs` and entries of `products` are taken
 
+    @property
+    def grows(self) -> tuple[str, ...]:
+        """Fields that are longer later."""
+        return ("next", "slot", "start", "weight", "cost", "outputs", "products")
+
+    def check(self, like: ActiveSets, task: Task) -> None:
+        """Raise a ValueError, unless sets that were read from a file point at what is there, and at each record once."""
+        starts, _ = kernels.sizes(task.problem)
+        lengths, (records, integers, products) = np.diff(starts), self.used.tolist()
+        per_record = (self.next, self.slot, self.start, self.weight, self.cost)
+        if len({len(array) for array in per_record}) > 1 or not 0 <= records <= len(self.next):
+            raise ValueError("the records of the active sets are not of one size")
+        if not (0 <= integers <= len(self.outputs) and 0 <= products <= len(self.products)):
+            raise ValueError("the active sets have used more than there is")
+        seen = np.zeros(records, np.bool_)
+        following, slot, start = self.next.tolist(), self.slot.tolist(), self.start.tolist()
+        rooms, squares = self.room.tolist(), self.square.tolist()
+        for i, (head, spare, size, slots) in enumerate(
+            zip(*(array.tolist() for array in (self.head, self.spare, self.size, self.slots)), strict=True)
+        ):
+            rows = set()
+            for first, most in ((head, size), (spare, slots - size)):
+                record, n = first, 0
+                while record >= 0:
+                    if record >= records or seen[record] or not 0 <= start[record] <= integers - lengths[i]:
+                        raise ValueError(f"the active set of example {i} points at what is not there")
+                    seen[record] = True
+                    rows.add(slot[record])
+                    record, n = following[record], n + 1
+                if n != most:
+                    raise ValueError(f"the active set of example {i} has {n} outputs where {most} are counted")
+            side = rooms[i] if rooms else slots
+            if not rows <= set(range(min(slots, side))):
+                raise ValueError(f"the active set of example {i} has outputs without a row of products")
+            if rooms and not (0 <= side and 0 <= squares[i] <= products - side * side):
+                raise ValueError(f"the products of example {i} are not there")
+
 
 def active_sets(n_examples: int, products: bool = False) -> ActiveSets:
     """Empty sets, with products or without."""

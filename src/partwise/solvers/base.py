@@ -34,10 +34,13 @@ class Task:
     seed: int = 0
     shuffle: bool = True
     dtype: Any = np.float64
-    n_jobs: int | None = None
+    n_jobs: Any = None  #: threads, or other places (`partwise.engine.places`)
     tol: float = 0.0  #: relative tolerance that the run is asked for; what a solver solves on its way needs no more
     l1_ratio: float = 0.0  #: r in the penalty r ||w||_1 + (1 - r)/2 ||w||^2
+    lists: tuple[int, int] | None = None  #: (features, labels) of weights to be kept as lists of what is not zero; None: arrays
     penalty_weight: np.ndarray | None = None  #: (d,) lambda_j in the penalty 1/2 sum_j lambda_j w_j^2; None: all are 1
+    digest: int | None = None  #: a checksum of the problem, where it is known
+    shards: np.ndarray | None = None  #: (S + 1,) first example of each shard, and the end: examples that lie together on disk
 
     @property
     def n(self) -> int:
@@ -45,10 +48,17 @@ class Task:
         return len(self.C)
 
     def order(self, epoch: int) -> np.ndarray:
-        """The order in which `epoch` (from 0) visits the examples: a function of seed and epoch, so resuming is exact."""
+        """The order in which `epoch` (from 0) visits the examples: a function of seed and epoch, so resuming is exact.
+
+        Where there are shards, one is visited after the other, in an order drawn anew in each epoch, and so within each.
+        """
         if not self.shuffle:
             return np.arange(self.n)
-        return np.random.default_rng((self.seed, epoch)).permutation(self.n)
+        rng = np.random.default_rng((self.seed, epoch))
+        if self.shards is None or len(self.shards) == 2:
+            return rng.permutation(self.n)
+        begin, end = self.shards[:-1], self.shards[1:]
+        return np.concatenate([begin[s] + rng.permutation(end[s] - begin[s]) for s in rng.permutation(len(begin))])
 
     def slices(self, epoch: int) -> Iterator[np.ndarray]:
         """`order(epoch)` in pieces: between two of them Ctrl-C is heard."""
@@ -100,8 +110,10 @@ class Solver:
     accepted: ClassVar[str] = "every L(beta, gamma)"  #: in words, for the error message
     fixed_targets: ClassVar[bool] = False  #: whether it needs one target per example, as dual methods do
     takes: ClassVar[str] = "convex"  #: which losses: convex ones, any by their "gradients", or "differences", made for ramps
+    model_suffices: ClassVar[bool] = False  #: whether `bounds` is `value_at` the model, so that `finish` may come before it
     free_bounds: ClassVar[bool] = False  #: whether `bounds` costs nothing, so that every record can have them
     sparse: ClassVar[bool] = False  #: whether it takes an L1 penalty
+    everywhere: ClassVar[bool] = False  #: whether it sees examples by passes over all of them alone, which may be made elsewhere
     weighted: ClassVar[bool] = False  #: whether it takes a penalty of its own for each weight
 
     @property
@@ -121,6 +133,10 @@ class Solver:
     def needs_of(self, loss: Loss) -> tuple[Any, ...]:
         """Kernels this solver needs for `loss`: those by which the loss is evaluated, unless it has a way of its own."""
         return loss.needs
+
+    def suits_lists(self, loss: Loss, evaluate: str) -> bool:
+        """Whether it can keep weights as lists of what is not zero (``Task.lists``), and gives what is asked for in the end."""
+        return False
 
     def check_size(self, problem: Any) -> None:
         """Raise a ValueError if `problem` is larger than what this solver is made for."""
@@ -214,7 +230,7 @@ class Solver:
 def verdict(value: Value, tol: float) -> str:
     """Why `value` is good enough, in words; empty if it is not, or if nobody knows."""
     scale = tol * abs(value.primal)
-    if tol <= 0:
+    if tol <= 0 or not math.isfinite(value.primal):
         return ""
     if value.gap <= scale:
         return f"relative duality gap {value.gap / max(value.primal, 1e-300):.2g} <= {tol:g}"

@@ -139,6 +139,7 @@ class Bundle(Solver):
     accepted = "every convex loss"
     fixed_targets = True
     free_bounds = True
+    everywhere = True
 
     max_cuts: int = 1000
     memory: float | None = None

@@ -47,14 +47,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.numerics import copy
-from partwise.engine.threads import in_threads
+from partwise.engine.threads import in_threads, parts_elsewhere
 from partwise.kernels import chunks
 from partwise.losses.in_loops import evaluate, workspace
 from partwise.losses.penalty import penalty
@@ -84,6 +84,23 @@ def target_pass(problem, loss, first, last, w, work, starts, losses, targets, co
         costs[i] = kernels.cost(problem, i, target)
 
 
+def choose_targets(problem: Any, loss: Loss, w: np.ndarray, starts: Any = None, n_jobs: Any = None) -> tuple[np.ndarray, ...]:
+    """Losses of all examples, the costs of the targets that `w` chooses, and these, end to end; in threads."""
+    n, starts = int(kernels.n_examples(problem)), kernels.sizes(problem)[0] if starts is None else starts
+    losses, costs, targets = np.zeros(n), np.zeros(n), np.zeros(starts[-1], np.int32)
+
+    def run(chunk):
+        target_pass(problem, loss.kernel, *chunk, w, workspace(problem, w.dtype), starts, losses, targets, costs)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return losses, costs, targets
+
+
+def retargeted(part: Any, targets: np.ndarray) -> Any:
+    """Some of the examples with other targets, where they are."""
+    return kernels.with_targets(part, np.ascontiguousarray(targets))
+
+
 @compiled_loop
 def different(starts, some, others, changed):
     """changed[i]: whether example i has another output in `others` than in `some`."""
@@ -106,6 +123,8 @@ class View(NamedTuple):
 class CCCPState(State):
     """The state of the solver inside, the targets of its problem, and the best weights so far."""
 
+    grows: ClassVar[tuple[str, ...]] = ("record",)
+
     inside: Any = None
     targets: np.ndarray | None = None
     starts: np.ndarray | None = None  #: offsets of the targets
@@ -118,6 +137,11 @@ class CCCPState(State):
     record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
     done: bool = False
     at_best: bool = False  #: whether `best` is better than where the solver inside is
+
+    def check(self, like: CCCPState, task: Task) -> None:
+        """Raise a ValueError, unless the targets that were read from a file are those of the problem's outputs."""
+        if (self.starts != like.starts).any() or self.record.shape[1:] != like.record.shape[1:]:
+            raise ValueError("the targets do not begin where they should, or the rounds are no rounds")
 
 
 @dataclass(frozen=True)
@@ -181,6 +205,11 @@ class CCCP(Solver):
         return self.solver.weighted
 
     @property
+    def everywhere(self) -> bool:  # type: ignore[override]
+        """Whether the solver inside can work on examples that are elsewhere."""
+        return self.solver.everywhere
+
+    @property
     def adds_up_bound(self) -> bool:
         """That of the solver inside."""
         return self.solver.adds_up_bound
@@ -213,18 +242,17 @@ class CCCP(Solver):
 
     def convex(self, task: Task, targets: np.ndarray) -> Task:
         """The convex problem with these targets."""
-        return dataclasses.replace(task, problem=kernels.with_targets(task.problem, targets), loss=task.loss.convex)
+        problem = kernels.with_targets(task.problem, targets)
+        if parts_elsewhere(task.n_jobs, task.problem) is not None:
+            task.n_jobs.remember(problem, targets, kernels.sizes(task.problem)[0], retargeted)
+        return dataclasses.replace(task, problem=problem, loss=task.loss.convex)
 
     def look(self, task: Task, state: CCCPState, w: np.ndarray) -> View:
         """J(w) and the targets that w chooses: one pass over the examples, in threads."""
-        n, starts = task.n, state.starts
-        losses, costs, targets = np.zeros(n), np.zeros(n), np.zeros(starts[-1], np.int32)
-
-        def run(chunk):
-            work = workspace(task.problem, w.dtype)
-            target_pass(task.problem, task.loss.kernel, *chunk, w, work, starts, losses, targets, costs)
-
-        in_threads(run, chunks(task.problem), task.n_jobs)
+        if (parts := parts_elsewhere(task.n_jobs, task.problem)) is not None:
+            losses, costs, targets = map(np.concatenate, zip(*parts.each(choose_targets, task.loss, w), strict=True))
+        else:
+            losses, costs, targets = choose_targets(task.problem, task.loss, w, state.starts, task.n_jobs)
         value = penalty(w.astype(np.float64, copy=False), task.l1_ratio, task.penalty_weight) + float(task.C @ losses)
         return View(value, targets, int(np.count_nonzero(costs[task.C > 0])))
 

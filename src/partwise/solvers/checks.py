@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.memory import require_memory
 from partwise.losses.records import LOSSES, Loss
 from partwise.objective import completions
 from partwise.solvers.base import Solver, Task
@@ -66,6 +67,9 @@ def size_of(problem: Any) -> tuple[int, int, int]:
 def check_sizes(task: Task, validation: Any, start: np.ndarray | None, resume: SolveResult | None) -> None:
     """Compiled loops do not check indices: refuse weights, states and held-out data of another problem."""
     d = kernels.n_weights(task.problem)
+    require_memory(
+        3.0 * np.dtype(task.dtype).itemsize * d, task.n_jobs, f"Learning {d:,} weights", "Number features from 1 on, without gaps"
+    )
     if start is not None and np.shape(start) != (d,):
         raise ValueError(f"start must have one number per weight, shape ({d},). Got shape {np.shape(start)}.")
     if validation is not None and not callable(validation) and kernels.n_weights(validation) != d:

@@ -23,6 +23,7 @@ Cost of a new cut: one reading of all of them, block by block of w, so that w is
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -166,6 +167,8 @@ class Cuts:
     what methods for non-convex risks need. `anchor` is the cut that was taken at w_b.
     """
 
+    grows: ClassVar[tuple[str, ...]] = ("places", "small", "large", "where", "gram", "numbers")
+
     d: int  #: weights
     scale: float  #: small values are multiples of it; 0: there are none
     places: np.ndarray  #: int32 indices of sparse slopes
@@ -186,6 +189,32 @@ class Cuts:
         """No cuts, in d dimensions; slopes that are whole multiples of `scale` will take less memory."""
         none = (np.zeros(0, np.int32), np.zeros(0, np.float32), np.zeros(0), np.zeros((0, 4), np.int64))
         return cls(d, scale, *none, np.zeros((0, 0)), np.zeros((0, 5)), inverse=inverse)
+
+    def check(self, like: Cuts, task: Any) -> None:
+        """Raise a ValueError, unless cuts that were read from a file have the size of fresh ones, and point at what is there."""
+        room, where = len(self.where), self.where[: max(self.n, 0)]
+        ends = {name: (getattr(self, f"{name}_end"), len(getattr(self, name))) for name in ("places", "small", "large")}
+        if self.d != like.d or not 0 <= self.n <= room or not -1 <= self.anchor < max(self.n, 1):
+            raise ValueError(f"there are {self.n} cuts of {self.d} weights, with room for {room}")
+        if self.where.shape != (room, 4) or self.gram.shape != (room, room) or self.numbers.shape != (room, 5):
+            raise ValueError("the tables of the cuts are not of one size")
+        if not all(0 <= end <= length for end, length in ends.values()):
+            raise ValueError("the slopes of the cuts end behind their ends")
+        place, value, entries, small = where.T
+        end = np.where(small > 0, ends["small"][0], ends["large"][0])
+        dense, most = place < 0, np.iinfo(np.int64).max // 4
+        if (where > most).any() or (entries < 0).any() or (value < 0).any() or (place < -1).any():
+            raise ValueError("the places of the slopes are none")
+        if (
+            (value + entries > end).any()
+            or (place + entries > ends["places"][0])[~dense].any()
+            or (entries[dense] != self.d).any()
+        ):
+            raise ValueError("the slopes of the cuts are not where they should be")
+        for begin, k in zip(place[~dense].tolist(), entries[~dense].tolist(), strict=True):
+            own = self.places[begin : begin + k]
+            if k and (own[0] < 0 or own[-1] >= self.d or (own[1:] <= own[:-1]).any()):
+                raise ValueError("a slope has places that are not among the weights, or not in order")
 
     @property
     def offset(self) -> np.ndarray:

@@ -67,5 +67,8 @@ class DCA(OnlineSolver):
     def accepts(self, loss):
         return loss.uses_target
 
+    def suits_lists(self, loss, evaluate):
+        return not loss.is_smooth and evaluate in ("primal", "never")
+
     def visit(self, task, state, order):
         return dca_pass(task.problem, task.loss.kernel, order, task.C, state.weights, state.work)

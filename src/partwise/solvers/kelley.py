@@ -48,7 +48,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -106,6 +106,8 @@ def lowest_corner(slopes: np.ndarray, offsets: np.ndarray, centre: np.ndarray, w
 class KelleyState(State):
     """All cuts, the box, and the best point so far."""
 
+    grows: ClassVar[tuple[str, ...]] = ("slopes", "offsets")
+
     best: np.ndarray | None = None
     objective: float = math.inf  #: J(best)
     risk: float = math.nan  #: R(best)
@@ -121,6 +123,11 @@ class KelleyState(State):
     centre: np.ndarray | None = None  #: of the box
     width: float = 0.0  #: half of its
     pool: list[np.ndarray] = field(default_factory=list)
+
+    def check(self, like: KelleyState, task: Task) -> None:
+        """Raise a ValueError, unless the cuts that were read from a file have the size of the problem."""
+        if self.slopes.shape != (len(self.offsets), like.slopes.shape[1]):
+            raise ValueError(f"there are {len(self.offsets)} cuts with slopes of shape {self.slopes.shape}")
 
     @property
     def gap(self) -> float:

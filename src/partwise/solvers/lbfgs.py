@@ -131,6 +131,11 @@ class Memory:
     products: np.ndarray  #: (2m, 2m) s_i . y_j for i no younger than j, and y_i . y_j
     against: np.ndarray  #: (2m,) each vector times the current gradient
 
+    def check(self, like: Memory, task: Task) -> None:
+        """Raise a ValueError, unless the slots of a memory that was read from a file are there, each once."""
+        if len(set(self.slots)) != len(self.slots) or not set(self.slots) <= set(range(len(self.pairs) // 2)):
+            raise ValueError(f"the memory has the slots {self.slots}")
+
     def rows(self) -> np.ndarray:
         """Rows of `pairs` in use."""
         return np.array([2 * k + j for k in self.slots for j in (0, 1)], np.int64)
@@ -280,6 +285,7 @@ class LBFGS(Solver):
     """
 
     name = "lbfgs"
+    everywhere = True
     default_epochs = 500
     accepted = "smooth losses (finite beta, or squared and summed)"
     free_bounds = True

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from partwise import kernels
+from partwise.features.sparse_weights import written_out
 from partwise.objective import Value, count_skipped, mean_cost
 from partwise.solvers.base import Solver, Task
 from partwise.solvers.checks import check, check_completions, check_sizes, size_of
@@ -34,13 +35,19 @@ def run(
     resume: SolveResult | None = None,
     keep_state: bool = True,
 ) -> SolveResult:
-    """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`)."""
+    """Run epochs until the tolerance, the patience, a callback, the user or `max_epochs` ends it (see `partwise.solve`).
+
+    Without `keep_state`, that of `resume` is used up as well: nothing is copied.
+    """
     task = dataclasses.replace(task, tol=tol)
     check(solver, task.problem, task.loss, task.l1_ratio, task.penalty_weight is not None)
     check_sizes(task, validation, start, resume)
     check_completions(task)
     solver, max_epochs = (solver, solver.default_epochs) if max_epochs is None else (solver.within(max_epochs), max_epochs)
-    state = solver.init(task, start) if resume is None else copy.deepcopy(resume.state)
+    if resume is None:
+        state = solver.init(task, start)
+    else:
+        state = copy.deepcopy(resume.state) if keep_state else resume.state
     history = [] if resume is None else list(resume.history)
     before = history[-1].seconds if history else 0.0
     clock, cpu_clock = time.perf_counter(), time.process_time()
@@ -65,7 +72,7 @@ def run(
                     best = Best(weights, held_out, state.epochs)
             history.append(record)
             resumable = functools.partial(unfinished, solver, task, state, history, best)
-            seen = record.with_access(max_epochs, lambda: solver.weights(state), resumable)
+            seen = record.with_access(max_epochs, lambda: written_out(solver.weights(state)), resumable)
             asked = [c(seen) for c in callbacks]
             if evaluated_at == state.epochs and (why := solver.verdict(state, last, tol)):
                 status, message = "converged", why
@@ -95,10 +102,10 @@ def run(
     rounds = solver.rounds(state)  # before `finish` takes the state apart
     if best is not None:
         w = best.weights
-    elif keep_state or evaluate not in ("primal", "never"):
-        w = solver.weights(state)
-    else:
+    elif not keep_state and (evaluate in ("primal", "never") or solver.model_suffices):
         w = solver.finish(state)
+    else:
+        w = solver.weights(state)
     if not (math.isfinite(w.min(initial=0.0)) and math.isfinite(w.max(initial=0.0))):  # NaN shows in both; no memory
         raise FloatingPointError(
             f"Solver {solver.name!r} diverged: the weights are not finite. Try a smaller C or scale the features."
@@ -108,12 +115,19 @@ def run(
             if evaluate == "primal":
                 last = solver.value_at(task, state, w, dual=False)
             elif best is None:
-                last = solver.bounds(task, state)
-                w = solver.weights(state)  # bounds may have found which of its iterates is best
+                if solver.model_suffices:
+                    last = solver.value_at(task, state, w)
+                else:
+                    last = solver.bounds(task, state)
+                    w = solver.weights(state)  # bounds may have found which of its iterates is best
                 if why := solver.verdict(state, last, tol):
                     status, message = "converged", why
             else:
                 last = solver.value_at(task, state, w)
+    if math.isinf(last.primal):
+        raise FloatingPointError(
+            f"Solver {solver.name!r} diverged: the objective is infinite. Try a smaller C or scale the features."
+        )
     unseen, skipped = solver.unseen(task, state, w) if math.isfinite(last.primal) else math.nan, 0
     if evaluate != "never" and status != "interrupted" and not kernels.is_exact(task.problem):
         with contextlib.suppress(KeyboardInterrupt):

@@ -27,11 +27,8 @@ that have not seen it. beta must be fitted together with the noise: a model of n
 explains noise by features. What likelihood cannot tell is whether surprises are mistakes or rare truths, where the model is no
 surer than they are rare. We take it that at least `LEAST` of all positions are wrong, as in every corpus that people have made.
 
-Neighbours that are wrong together vouch for each other. So there is a second opinion: what would follow if the position were all
-that is given, log sum_y p_t(y) e^d(y, g) / p_t(g) - tau - k over all y != g, by the probabilities p_t of the position by x alone,
-and from all of these the probability that there is a mistake at all. Log-odds are the means of both opinions, of examples and of
-positions; those of classes, which have no neighbours, agree. Where mistakes are independent this ranks a little worse, where they
-are shifted or renamed spans much better.
+Neighbours that are wrong together vouch for each other. So there is a second opinion, of each position as if it were all that
+is given, and what comes out is a mean of both (`partwise.solvers.second_opinion`).
 
 Cost: three sums over outputs for each example (`MOST` of them at most) and step, some thirty steps; then one pass over all.
 
@@ -55,12 +52,12 @@ from partwise.engine.ragged import taken, totals
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 from partwise.passes import Evidence, answer, gather, no_evidence
+from partwise.solvers.second_opinion import LEAST, both_opinions, log_rest
 
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
 PSEUDO = 20.0  # wrong positions of each value that were seen before the first, confused with all others alike
 MOST_ODDS = 700.0  # log-odds: exp of more is no number
-LEAST = 0.002  # of all positions are wrong
 FURTHER = 0.03  # of the others are wrong at least where one is: what is rarer is so by care
 # what is thought before anything was seen, normal, of this mean and deviation: log beta, tau, log r / (1 - r), k
 BEFORE = np.array([[0.0, 2.0], [4.0, 1.0], [-7.0, 1.5], [0.0, 4.0]])
@@ -98,6 +95,7 @@ class Judgement(NamedTuple):
     parts: np.ndarray  #: (positions,) log-odds that the position is wrong
     noise: Any  #: `Noise`, or `partwise.solvers.error_rates.ErrorRates`
     contradicted: np.ndarray | None = None  #: (positions,) bool: what the judge predicts by x alone is not what is given
+    random: np.ndarray | None = None  #: (N,) probability that the example is random as a whole
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -373,12 +371,14 @@ def judged(
     """What judges and noise make of all examples of a problem, each of which has one judge."""
     whole = no_evidence(problem)
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
-    contradicted = np.zeros(len(parts), np.bool_)
+    contradicted, at_random = np.zeros(len(parts), np.bool_), np.zeros(len(examples))
+    alone, counted = np.full(len(parts), -np.inf), 0.0
     for j in judges:
         found = look(j, noise, True, n_jobs)
         sums, starts = found.sums, found.starts
         how = explained(sums, sums[:, COUNT], noise)
-        random = np.repeat(1.0 - how.meaning, np.diff(starts))
+        at_random[j.which] = 1.0 - how.meaning
+        random = np.repeat(at_random[j.which], np.diff(starts))
         factor = np.repeat(how.factor, np.diff(starts))
         # what is given says nothing of the truth where it is random; where it leaves no doubt, the prediction may have some
         told = np.repeat(totals(found.disputed, starts) > 0, np.diff(starts)) & (random < 0.5)
@@ -396,17 +396,9 @@ def judged(
             wrong = np.logaddexp(how.meant + how.mistaken, how.at_random + log_rest(by_chance))
             right = np.logaddexp(how.meant + log_rest(how.mistaken), how.at_random + by_chance)
             examples[j.which] = wrong - right
-            if not second_opinion:
-                continue
-            alone = np.log(found.others) - np.log(given) - noise.trust - noise.care
-            alone = np.clip(alone, -MOST_ODDS, MOST_ODDS)
-            parts[at] = 0.5 * (parts[at] + alone)
-            none = -totals(np.logaddexp(0.0, alone), starts)
-            examples[j.which] = 0.5 * (examples[j.which] + log_rest(none) - none)
-    return Judgement(whole, examples, parts, noise, contradicted)
-
-
-def log_rest(log_p: np.ndarray) -> np.ndarray:
-    """log(1 - p) of log p."""
-    log_p = np.minimum(log_p, 0.0)
-    return np.where(log_p > -0.5, np.log(-np.expm1(log_p)), np.log1p(-np.exp(log_p)))
+            alone[at] = np.clip(np.log(found.others) - np.log(given), -MOST_ODDS, MOST_ODDS)
+        counted += sums[:, COUNT].sum()
+    if second_opinion and np.any(np.diff(whole.starts) > 1):
+        values = max(2.0, float(np.exp(counted / len(parts))))
+        examples, parts = both_opinions(whole.starts, examples, parts, alone - np.log(values - 1.0), at_random)
+    return Judgement(whole, examples, parts, noise, contradicted, at_random)

@@ -59,7 +59,7 @@ from partwise.losses.records import Loss
 from partwise.objective import SLICE, Value
 from partwise.solvers.active import drop_inactive, find, gather, reserve, weights_of
 from partwise.solvers.base import Progress, Solver, Task
-from partwise.solvers.sdm import MAX_MARGIN, REFRESH, SDM, SDMState, cached_pass
+from partwise.solvers.sdm import EXAMPLES, LEFT, MAX_MARGIN, REFRESH, SDM, SDMState
 from partwise.solvers.smo import INEXACT, include, keep, move, rounding, smo
 
 SHARE = 0.1  # of the mean violation of the last pass: epsilon of the next one
@@ -203,28 +203,14 @@ class NSlack(Solver):
         """Maximise the dual over all S from where it is, until the mean gap of the working sets is small (variant a)."""
         seen = state.gaps[~np.isnan(state.gaps)]
         small = INNER * float(seen.mean()) if len(seen) else 0.0
-        block = self.inside.block(state)
         for _ in range(SWEEPS):
             some = np.flatnonzero(state.sets.size > 1)
-            busy = self.sweep(task, state, some, block, small)
-            if not busy.any():
+            at = np.array([1, len(some), 0, 0, 0])
+            self.inside.sweep(task, state, some, at, -math.inf, small)
+            if not at[EXAMPLES]:
                 return
-            for _ in range(FEW):
-                some = some[busy]
-                if not len(some):
-                    break
-                busy = self.sweep(task, state, some, block, small)
-
-    def sweep(self, task: Task, state: NSlackState, examples: np.ndarray, block, small: float) -> np.ndarray:
-        """Steps in the working sets of `examples`, without the oracle; which of them had a gap of more than `small`."""
-        busy = np.zeros(len(examples), np.bool_)
-        for first in range(0, len(examples), SLICE):
-            some = slice(first, first + SLICE)
-            cached_pass(
-                task.problem, task.loss.kernel, examples[some], task.C, state.sets, state.weights, block, state.second, small,
-                busy[some], self.inside.rules,
-            )  # fmt: skip
-        return busy
+            at[LEFT] = FEW
+            self.inside.sweep(task, state, some, at, -math.inf, small)
 
     def retarget(self, before: Task, task: Task, state: NSlackState, changed: np.ndarray) -> NSlackState:
         """The multipliers stay and stay feasible, as in SDM; what was seen of the gaps does not."""

@@ -46,12 +46,13 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy
+from partwise.engine.threads import parts_elsewhere
 from partwise.losses.in_loops import Workspace, workspace
 from partwise.losses.linear_pieces import PIECEWISE, add_piece, best_piece, piece_value, score_pieces
 from partwise.losses.records import Loss
 from partwise.objective import SLICE, summed
 from partwise.solvers.base import Progress, Task
-from partwise.solvers.bundle import Bundle, BundleState, Point, check_share
+from partwise.solvers.bundle import Bundle, BundleState, Point, check_share, look_at
 from partwise.solvers.sdm import MAX_MARGIN
 
 PART = 0.5  # of the gap: when what is left of the problem over the caches is that small, the oracle is asked again
@@ -65,6 +66,11 @@ class Cache(NamedTuple):
     outputs: np.ndarray  #: (room, integers of all outputs) int32: the k-th output of every example, end to end
     used: np.ndarray  #: (room, N) int64: the iteration in which it was last the best one; 0: empty
     starts: np.ndarray  #: (N + 1,) where the outputs of an example begin
+
+    def check(self, like: Cache, task: Task) -> None:
+        """Raise a ValueError, unless a cache that was read from a file has the outputs of fresh ones."""
+        if (self.starts != like.starts).any():
+            raise ValueError("the outputs in the cache do not begin where they should")
 
 
 @helper
@@ -188,7 +194,7 @@ class OneSlack(Bundle):
 
     def epoch(self, task: Task, state: OneSlackState) -> Progress:
         self.add_with_oracle(task, state, state.centre)
-        if self.cache:
+        if self.cache and parts_elsewhere(task.n_jobs, task.problem) is None:  # outputs that were found are not kept elsewhere
             self.refine(task, state, self.cached_passes, PART * state.gap)
             enough = task.tol * abs(state.objective)
             if self.polish and task.tol > 0 and state.noise < state.gap <= enough:
@@ -223,6 +229,9 @@ class OneSlack(Bundle):
 
     def look_by(self, one_pass, task: Task, state: OneSlackState, w: np.ndarray) -> Point:
         """The cut that `one_pass` over the examples makes at `w`, in threads."""
+        if parts_elsewhere(task.n_jobs, task.problem) is not None:
+            state.passes += 1
+            return look_at(task, state.pool, w)
         problem, loss, w, losses = task.problem, task.loss.kernel, w.astype(task.dtype, copy=False), np.zeros(task.n)
         state.passes += 1
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import compact
 from partwise.losses.in_loops import Workspace, workspace
+from partwise.objective import Value
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weights import STEPS, SUM, Weights, averaged, current, make_weights
 
@@ -36,6 +37,9 @@ class OnlineSolver(Solver):
         power forgets them sooner (Shamir and Zhang 2013) and costs nothing more.
     """
 
+    model_suffices = True
+    scheduled: ClassVar[bool] = False  #: whether steps follow a schedule for all examples, rather than each its own loss
+
     average: bool = True
     average_power: float = 0.0
 
@@ -51,8 +55,16 @@ class OnlineSolver(Solver):
         raise NotImplementedError
 
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
-        weights = make_weights(kernels.n_weights(task.problem), task.dtype, self.average, start, self.average_power)
+        size = kernels.n_weights(task.problem)
+        weights = make_weights(size, task.dtype, self.average, start, self.average_power, task.lists)
         return OnlineState(weights=weights, work=self.workspace(task))
+
+    def going_on(self, task: Task, start: np.ndarray, numbers: dict[str, Any]) -> Any:
+        """A state at `start` with these numbers, without what only a beginning needs."""
+        state = self.init(task, start)
+        for name, value in numbers.items():
+            setattr(state, name, value)
+        return state
 
     def workspace(self, task: Task) -> Any:
         """Scratch memory for the examples of a task."""
@@ -77,6 +89,9 @@ class OnlineSolver(Solver):
 
     def weights(self, state: Any) -> np.ndarray:
         return averaged(state.weights) if self.average else current(state.weights)
+
+    def bounds(self, task: Task, state: Any) -> Value:
+        return self.value_at(task, state, self.weights(state))
 
     def current(self, state: Any) -> np.ndarray:
         return current(state.weights)

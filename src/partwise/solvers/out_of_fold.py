@@ -6,11 +6,22 @@ the targets are chosen by *judges* instead:
 
     deal the examples out into K parts
     repeat                                                                                    a round, `repeats` of them
-        w_k <- argmin_w 1/2 ||w||^2 + sum_{i not in part k} C_i L_i(w; t_i)                   for all k, by the solver inside
+        w_k <- argmin_w 1/2 ||w||^2 + sum_{i not in part k} C_i J_i(w)                        for all k
         fit the noise by the likelihood of what is given in part k under w_k, all k together  (`partwise.solvers.noise`)
         t_i <- argmax_y beta s_k(y) - tau l_i(y)                                              w_k not having seen example i
         refused: positions of t_i that are not what is given, and are more probably wrong than right
     w <- argmin_w 1/2 ||w||^2 + sum_i C_i L_i(w; t_i) over what is not refused
+
+The judges of the first round believe what is given: J_i is the convex loss L_i, by the solver inside. Those of later rounds know
+of the noise that was found, and learn by the likelihood that what is given has come through it (`SoftRamp`, with b = tau),
+
+    J_i(w) = log sum_y exp(s(y) + l_i(y)) - log sum_y exp(s(y) - tau l_i(y)),
+
+by Pegasos. They refuse nothing outright: what is given at a position is evidence, the weaker the noisier the data are, and a
+thousand uncertain labels still say something together. (Judges who learn only from what others have not refused repeat what these
+got wrong.) C_i is `SOFTER` times as large here, since a sum over outputs pulls less than a maximum, times the probability that
+example i is not random as a whole. The last problem stays convex: by itself J is not safe, for a model that takes most labels
+of a rare kind for mistakes may end up predicting none of them.
 
 The target is that of a ramp loss, with b = tau / beta: but how much a label has to cost to be believed (b) is not decreed, it
 follows from how noisy the data are, part by part. A position that is refused becomes *unknown* (`kernels.forget`): no answer
@@ -38,14 +49,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.ragged import totals
 from partwise.engine.threads import in_threads
-from partwise.losses.records import Loss
+from partwise.losses.records import Loss, SoftRamp
 from partwise.objective import Value, likeliest_beta
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.noise import Judge, Judgement, dealt, fit_noise, judged
@@ -57,6 +68,7 @@ MOST_LEFT_OUT = 0.5  # of all examples: more is not plausible
 ERRORS = 2.0  # standard errors by which judges must be worse for refusing to have done harm
 NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
 LEAST = 1e-6  # of all positions are taken to be wrong
+SOFTER = 3.0  # times C: for judges who sum over outputs
 EXAMPLES = 500  # that the noise is fitted to: more of them take longer and decide alike
 FEW = 300  # examples that a first guess of a judge's temperature takes
 
@@ -64,6 +76,8 @@ FEW = 300  # examples that a first guess of a judge's temperature takes
 @dataclass
 class OutOfFoldState(State):
     """States of the solver inside, what is refused, and how far the run is."""
+
+    grows: ClassVar[tuple[str, ...]] = ("record",)
 
     judges: list[Any] = field(default_factory=list)
     inside: Any = None  #: of the last problem, once judging is over
@@ -73,8 +87,15 @@ class OutOfFoldState(State):
     targets: np.ndarray | None = None  #: (positions,) int32
     left_out: np.ndarray | None = None  #: (N,) bool
     contradicted: np.ndarray | None = None  #: (positions,) bool: what the judges of the first round predict is not what is given
+    trust: float = 0.0  #: tau, as the last round has found it; 0: there was none
+    random: np.ndarray | None = None  #: (N,) how probably each example is random, likewise
     harmed: bool = False  #: whether refusing made judges worse
     record: np.ndarray = field(default_factory=lambda: np.zeros((0, len(Round._fields))))
+
+    def check(self, like: OutOfFoldState, task: Task) -> None:
+        """Raise a ValueError, unless a state that was read from a file has rounds, and judges where it needs them."""
+        if self.record.shape[1:] != like.record.shape[1:] or (like.judges and not self.judges and not self.is_judged):
+            raise ValueError("the rounds are no rounds, or there are no judges")
 
 
 @dataclass(frozen=True)
@@ -88,14 +109,22 @@ class OutOfFold(Solver):
     folds : int
         Parts that the examples are dealt out into. With fewer examples than twice as many, nothing is judged.
     repeats : int
-        Rounds of judging, at most: judges of the second round have not learnt what the first refused.
+        Rounds of judging, at most: judges of the second round know what noise the first has found.
     epochs : int
         Of each round, and of the last problem. A run of another number of epochs divides them evenly (`within`).
     """
 
     name = "out_of_fold"
     takes = "differences"
-    needs = (kernels.expected, kernels.add_cost, kernels.agreement, kernels.indicate, kernels.truth, kernels.take)
+    needs = (
+        kernels.expected,
+        kernels.add_cost,
+        kernels.add_parts,
+        kernels.agreement,
+        kernels.indicate,
+        kernels.truth,
+        kernels.take,
+    )
 
     solver: Solver = field(default_factory=Pegasos)
     folds: int = 5
@@ -154,9 +183,16 @@ class OutOfFold(Solver):
                 problem = kernels.with_targets(problem, problem.targets)
         return dataclasses.replace(task, problem=problem, loss=task.loss.convex, C=np.where(state.left_out, 0.0, task.C))
 
-    def others(self, convex: Task, fold: int) -> Task:
+    def judging(self, task: Task, state: OutOfFoldState) -> tuple[Solver, Task]:
+        """Who trains the judges of this round, and on what: that of all parts."""
+        if not state.trust:
+            return self.solver, self.convex(task, state)
+        assert state.random is not None
+        return Pegasos(), dataclasses.replace(task, loss=SoftRamp(b=state.trust), C=SOFTER * task.C * (1.0 - state.random))
+
+    def others(self, task: Task, fold: int) -> Task:
         """What the judge of a part learns from."""
-        return dataclasses.replace(convex, C=np.where(dealt(convex.n, self.folds, convex.seed) == fold, 0.0, convex.C))
+        return dataclasses.replace(task, C=np.where(dealt(task.n, self.folds, task.seed) == fold, 0.0, task.C))
 
     # -- the run ------------------------------------------------------------------------------------------------------
 
@@ -164,6 +200,7 @@ class OutOfFold(Solver):
         starts, _ = kernels.sizes(task.problem)
         n = int(starts[-1])
         state = OutOfFoldState(refused=np.zeros(n, np.bool_), targets=np.zeros(n, np.int32), left_out=np.zeros(task.n, np.bool_))
+        state.random = np.zeros(task.n)
         state.is_judged = bool(np.count_nonzero(task.C) < 2 * self.folds)
         convex = self.convex(task, state)
         if not state.is_judged:
@@ -172,16 +209,17 @@ class OutOfFold(Solver):
         return state
 
     def epoch(self, task: Task, state: OutOfFoldState) -> Progress:
-        convex = self.convex(task, state)
         state.epochs += 1
         if state.is_judged:
-            progress = self.solver.epoch(convex, state.inside)
+            progress = self.solver.epoch(self.convex(task, state), state.inside)
             state.oracle_calls += task.n
             state.judges = []
             return Progress(progress.loss, math.inf, progress.primal)
 
+        solver, whole = self.judging(task, state)
+
         def advance(fold: int) -> float:
-            return self.solver.epoch(self.others(convex, fold), state.judges[fold]).loss
+            return solver.epoch(self.others(whole, fold), state.judges[fold]).loss
 
         loss = float(np.mean(in_threads(advance, range(self.folds), task.n_jobs)))
         state.oracle_calls += (self.folds - 1) * task.n
@@ -210,19 +248,19 @@ class OutOfFold(Solver):
         state.is_judged = left == 0 or state.harmed or not changed.any()
         if state.is_judged:
             state.epochs += left * self.epochs  # what is left of the rounds would change nothing
-        state.begun = state.epochs
-        convex = self.convex(task, state)
+        state.begun, state.trust, state.random = state.epochs, found.noise.trust, found.random
         if state.is_judged:
-            state.inside = self.solver.init(convex)
+            state.inside = self.solver.init(self.convex(task, state))
         else:
-            state.judges = [self.solver.init(self.others(convex, k)) for k in range(self.folds)]
+            solver, whole = self.judging(task, state)
+            state.judges = [solver.init(self.others(whole, k)) for k in range(self.folds)]
 
     def judgement(self, task: Task, state: OutOfFoldState) -> Judgement:
         """What the judges make of all that is given."""
-        part, judges = dealt(task.n, self.folds, task.seed), []
+        (solver, _), part, judges = self.judging(task, state), dealt(task.n, self.folds, task.seed), []
         for fold, inside in enumerate(state.judges):
             which = np.flatnonzero((part == fold) & (task.C > 0.0))
-            w = self.solver.weights(inside).astype(np.float64, copy=False)
+            w = solver.weights(inside).astype(np.float64, copy=False)
             few = kernels.take(task.problem, which[:FEW])
             judges.append(Judge(kernels.take(task.problem, which), which, w, likeliest_beta(few, w, task.n_jobs)))
         state.oracle_calls += 2 * task.n
@@ -235,7 +273,8 @@ class OutOfFold(Solver):
 
     def weights(self, state: OutOfFoldState) -> np.ndarray:
         if state.judges:  # the last problem is not begun
-            found = [self.solver.weights(judge) for judge in state.judges]
+            solver = Pegasos() if state.trust else self.solver
+            found = [solver.weights(judge) for judge in state.judges]
             return np.mean(found, axis=0).astype(found[0].dtype, copy=False)
         return self.solver.weights(state.inside)
 

@@ -48,18 +48,22 @@ O. Shamir, T. Zhang (2013). Stochastic gradient descent for non-smooth optimizat
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from partwise import kernels
 from partwise.engine.accumulator import dot, squared_norm
 from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import add_gradient, evaluate
+from partwise.losses.penalty import squared_length
 from partwise.objective import is_convex, losses_at
 from partwise.solvers.base import Progress
+from partwise.solvers.online import OnlineSolver
 from partwise.solvers.sgd import StochasticSolver, StochasticState
-from partwise.solvers.weights import NORM, SCALE, add, enter, shrink, squared_length
+from partwise.solvers.weights import NORM, SCALE, add, enter, no_weights, shrink
 
 BALLS = ("duality", "paper")
 
@@ -134,6 +138,9 @@ class Pegasos(StochasticSolver):
         """Its bound is an average of what it has seen on the way."""
         return True
 
+    def suits_lists(self, loss, evaluate):
+        return not loss.is_smooth and loss.is_convex and evaluate in ("primal", "never", "end")  # its bound comes along
+
     def init(self, task, start=None):
         state = PegasosState(**vars(super().init(task, start)), is_dual=is_convex(task.problem, task.loss))
         if start is not None and np.any(start):
@@ -141,12 +148,17 @@ class Pegasos(StochasticSolver):
         self.set_radius(task, state)
         return state
 
+    def going_on(self, task, start, numbers):
+        plain = dataclasses.replace(self, project=False)  # the radius is among the numbers
+        return OnlineSolver.going_on(plain, task, start, numbers)
+
     def set_radius(self, task, state):
         """That of the ball; 0: there is none."""
         if self.project and self.ball == "paper":
             state.radius = math.sqrt(task.C.sum())
         elif self.project:
-            losses = losses_at(task.problem, task.loss, np.zeros_like(state.weights.v), task.n_jobs)
+            zero = no_weights(kernels.n_weights(task.problem), task.dtype, task.lists)
+            losses = losses_at(task.problem, task.loss, zero, task.n_jobs)
             convex = is_convex(task.problem, task.loss)
             state.radius = math.sqrt(max(float(task.C @ losses), 0.0) * (1.0 if convex else 2.0))
             state.oracle_calls += task.n
@@ -175,6 +187,11 @@ class Pegasos(StochasticSolver):
         self.set_radius(task, state)
         return state
 
-    def bounds(self, task, state):
-        value = super().bounds(task, state)
-        return value._replace(dual=max(value.dual, state.best_dual))  # nan stays nan
+    def value_at(self, task, state, w, dual=True):
+        """The bound of the run holds for all weights; that of `objective` is tight for smooth losses alone, and takes memory."""
+        if not (dual and math.isfinite(state.best_dual)):
+            return super().value_at(task, state, w, dual)
+        if not task.loss.is_smooth:
+            return super().value_at(task, state, w, dual=False)._replace(dual=state.best_dual)
+        value = super().value_at(task, state, w)
+        return value._replace(dual=max(value.dual, state.best_dual))

@@ -100,6 +100,7 @@ class Polyak(Solver):
     """
 
     name = "polyak"
+    everywhere = True
     default_epochs = 1000
     accepted = "every loss"
     free_bounds = True

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partwise.features.sparse_weights import n_not_zero
+
 
 @dataclass(frozen=True)
 class Record:
@@ -165,7 +167,7 @@ class SolveResult:
     @property
     def n_nonzero(self) -> int:
         """How many weights are not zero: with an L1 penalty, the size of the model."""
-        return int(np.count_nonzero(self.w))
+        return n_not_zero(self.w)
 
     def __repr__(self) -> str:
         return (

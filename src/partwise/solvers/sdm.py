@@ -56,6 +56,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -89,6 +90,7 @@ PAYS = 0.4  # cached passes go on while their visits gain this much of what visi
 SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
 MAX_MARGIN = "max-margin losses, L(inf, gamma) or rescaled"  # those that have a dual over simplices, in words
 ONE_MARGIN = "max-margin losses, L(inf, gamma), rescaled or squared"  # those that have one of the kind above
+LEFT, EXAMPLES, PLACE, AGAIN, VISITS = range(5)  # of what `cached_passes` remembers
 REFRESH = 32  # epochs between two fresh sums of w, against rounding
 
 
@@ -148,50 +150,70 @@ def full_pass(problem, loss, order, C, sets, weights, block, work, second, losse
 
 
 @compiled_loop
-def cached_pass(problem, loss, order, C, sets, weights, block, second, small, busy, rules):
-    """Visit the examples in `order` without the oracle; returns the gain in D.
+def cached_passes(problem, loss, order, C, sets, weights, block, second, enough, small, rules, at, gained):
+    """Passes without the oracle over the examples in `order`; those whose gap, as far as S_i shows it, is `small` leave it.
 
-    busy[k] tells whether the gap of example order[k], as far as S_i shows it, was more than `small`.
+    at : passes left, examples of this pass, the next one, examples of the next pass so far, and visits in all. The loop comes
+    back before it is done, so that Ctrl-C is heard. Passes are over when an eighth of one has `gained` less than `enough` for
+    each visit: with a cheap oracle they may not pay. All in one loop: where examples are few and small, calling it takes as long
+    as a pass.
     """
     head, following, start, outputs, slot, weight = sets.head, sets.next, sets.start, sets.outputs, sets.slot, sets.weight
     size, cost, products, square, room = sets.size, sets.cost, sets.products, sets.square, sets.room
     records, slots, all_ys, gradient, before, mass, change = block
-    gained = 0.0
-    for place in range(len(order)):
-        i = order[place]
-        target = kernels.target(problem, i)
-        ys = all_ys[:, : len(target)]
-        n, low, high, total = gather(head, following, start, outputs, i, len(target), records, ys), np.inf, -np.inf, 0.0
-        piece_margins(loss, problem, i, weights.v, target, ys, n, gradient, second)
-        for k in range(n):
-            mass[k] = weight[records[k]]
-            gradient[k] -= offset(loss, cost[records[k]])
-            low, high = min(low, gradient[k]), max(high, gradient[k])
-            total += mass[k] * gradient[k]
-        tiny, diagonal, free = (
-            rounding(weights.v, max(abs(low), abs(high))),
-            ridge(loss, C[i]),
-            free_of(loss, C[i], ys, n, target),
-        )
-        taken = C[i] - mass[free] if free >= 0 else 0.0
-        gap = total + C[i] * charge(loss, -low) + 0.5 * diagonal * taken * taken
-        if free >= 0:
-            gradient[free] -= diagonal * taken
-            low, high = extremes(gradient, n)
-        if high - low > tiny:
+    visits = 0
+    while at[LEFT] > 0 and visits < SLICE:
+        if at[PLACE] == 0:
+            at[AGAIN], gained[0], n = 0, 0.0, 0
+            for place in range(at[EXAMPLES]):
+                if size[order[place]] > 1:
+                    order[n] = order[place]
+                    n += 1
+            at[EXAMPLES] = n
+        stop = min(at[PLACE] + min(max(at[EXAMPLES] // 8, 256), SLICE), at[EXAMPLES])
+        for place in range(at[PLACE], stop):
+            i = order[place]
+            target = kernels.target(problem, i)
+            ys = all_ys[:, : len(target)]
+            n, low, high, total = gather(head, following, start, outputs, i, len(target), records, ys), np.inf, -np.inf, 0.0
+            piece_margins(loss, problem, i, weights.v, target, ys, n, gradient, second)
             for k in range(n):
-                before[k], slots[k] = gradient[k], slot[records[k]]
-            tau = max(rules.tau, rules.inexact * (high - low), tiny)
-            smo(products, square[i], room[i], slots, gradient, mass, n, tau, tiny, free, diagonal)
-            gain, emptied = keep(weight, records, before, gradient, mass, change, n)
-            move(problem, loss, i, ys, change, n, weights)
-            if emptied:
-                drop_inactive(sets, i, records[free] if free >= 0 else -1)
-            gained += gain
-        busy[place] = size[i] > 1 and gap > small
-        if weights.u.size:
-            count_step(weights)
-    return gained
+                mass[k] = weight[records[k]]
+                gradient[k] -= offset(loss, cost[records[k]])
+                low, high = min(low, gradient[k]), max(high, gradient[k])
+                total += mass[k] * gradient[k]
+            tiny, diagonal, free = (
+                rounding(weights.v, max(abs(low), abs(high))),
+                ridge(loss, C[i]),
+                free_of(loss, C[i], ys, n, target),
+            )
+            taken = C[i] - mass[free] if free >= 0 else 0.0
+            gap = total + C[i] * charge(loss, -low) + 0.5 * diagonal * taken * taken
+            if free >= 0:
+                gradient[free] -= diagonal * taken
+                low, high = extremes(gradient, n)
+            if high - low > tiny:
+                for k in range(n):
+                    before[k], slots[k] = gradient[k], slot[records[k]]
+                tau = max(rules.tau, rules.inexact * (high - low), tiny)
+                smo(products, square[i], room[i], slots, gradient, mass, n, tau, tiny, free, diagonal)
+                gain, emptied = keep(weight, records, before, gradient, mass, change, n)
+                move(problem, loss, i, ys, change, n, weights)
+                if emptied:
+                    drop_inactive(sets, i, records[free] if free >= 0 else -1)
+                gained[0] += gain
+            if size[i] > 1 and gap > small:
+                order[at[AGAIN]] = i
+                at[AGAIN] += 1
+            if weights.u.size:
+                count_step(weights)
+        visits += stop - at[PLACE]
+        at[VISITS] += stop - at[PLACE]
+        at[PLACE] = stop
+        if at[EXAMPLES] == 0 or gained[0] < enough * stop:
+            at[LEFT] = 0
+        elif stop == at[EXAMPLES]:
+            at[LEFT], at[EXAMPLES], at[PLACE] = at[LEFT] - 1, at[AGAIN], 0
 
 
 @compiled_loop
@@ -329,20 +351,16 @@ class SDM(Solver):
 
     def cached_passes_over(self, task: Task, state: SDMState, order: np.ndarray, enough: float, small: float) -> None:
         """Passes without the oracle, while a visit gains `enough`; examples whose gap is `small` leave."""
-        block = self.block(state)
-        for _ in range(self.cached_passes):
-            order, gain = order[state.sets.size[order] > 1], 0.0
-            busy = np.zeros(len(order), np.bool_)
-            step = min(max(len(order) // 8, 256), SLICE)  # an eighth can tell: with a cheap oracle they may not pay
-            for first in range(0, len(order), step):
-                some = order[first : first + step]
-                gain += cached_pass(
-                    task.problem, task.loss.kernel, some, task.C, state.sets, state.weights, block, state.second,
-                    small, busy[first : first + step], self.rules,
-                )  # fmt: skip
-                if gain < enough * (first + len(some)):
-                    return
-            order = order[busy]
+        self.sweep(task, state, order.copy(), np.array([self.cached_passes, len(order), 0, 0, 0]), enough, small)
+
+    def sweep(self, task: Task, state: Any, order: np.ndarray, at: np.ndarray, enough: float, small: float) -> None:
+        """Passes without the oracle, as `at` has it (see `cached_passes`); the beginning of `order` is what stays."""
+        block, rules, gained = self.block(state), self.rules, np.zeros(1)
+        while at[LEFT] > 0:
+            cached_passes(
+                task.problem, task.loss.kernel, order, task.C, state.sets, state.weights, block, state.second,
+                enough, small, rules, at, gained,
+            )  # fmt: skip
 
     def retarget(self, before: Task, task: Task, state: SDMState, changed: np.ndarray) -> SDMState:
         """The multipliers stay and stay feasible; w and the products of the outputs follow the targets (Mancev's w = u - v)."""

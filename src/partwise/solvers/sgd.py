@@ -79,6 +79,7 @@ class StochasticSolver(OnlineSolver):
     """What SGD and Pegasos have in common: the plain average forgets bad beginnings only like log(t) / t, a power like 1 / t."""
 
     takes = "gradients"
+    scheduled = True
 
     average_power: float = 2.0
 

@@ -6,20 +6,23 @@ The current weights are w_t = a_t v_t, so shrinking is one multiplication, and t
 
 because an update v += delta at step t changes the sum only through u -= A_{t-1} delta (Xu 2011; Collins' averaged perceptron
 is the case a = 1). Iterates may enter with weights of their own, sum_s b_s w_s: then A_t = sum_{s <= t} b_s a_s.
+
+v and u are arrays, or lists of what is not zero (`partwise.features.growing_weights`): then the model is `SparseWeights`.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.engine.accumulator import expect_row, release, row, touched
+from partwise.engine.accumulator import expect_row, move_row, release, touched, untouched_zeros, write_out
 from partwise.engine.compilation import helper
+from partwise.features.growing_weights import GrowingWeights, growing_weights, listed
 
 SCALE, SUM, STEPS, NORM, VISITS, POWER = range(6)
 UNIT = 2.0**-12  # weights in the average are (t * UNIT)^power: a constant, so that they do not depend on how much data there is
-BLOCK = 1 << 16
+BLOCK = 1 << 14  # weights in float64 that stay in the nearer caches
 AHEAD = 16  # rows between the request for a row of the sum and its use
 
 
@@ -30,16 +33,44 @@ class Weights(NamedTuple):
     keeps it, t where `count_step` counts it, and the power of t that weighs the average.
     """
 
-    v: np.ndarray
-    u: np.ndarray  #: empty when no average is wanted
+    v: Any  #: array, or GrowingWeights
+    u: Any  #: array, or GrowingSums; empty when no average is wanted
     numbers: np.ndarray
 
 
-def make_weights(n_weights: int, dtype=np.float64, average: bool = True, start=None, power: float = 0.0) -> Weights:
-    """Zero weights, or those of `start`; `count_step` will enter w_t into the average with weight t^power."""
+def make_weights(
+    n_weights: int,
+    dtype=np.float64,
+    average: bool = True,
+    start=None,
+    power: float = 0.0,
+    lists: tuple[int, int] | None = None,
+) -> Weights:
+    """Zero weights, or those of `start`; `count_step` will enter w_t into the average with weight t^power.
+
+    With `lists` = (features, labels), the first weights are lists of what is not zero.
+    """
+    if lists is not None and start is None:
+        return Weights(*growing_weights(*lists, n_weights, dtype, average), np.array([1.0, 0.0, 0.0, 0.0, 0.0, power]))
     v = np.zeros(n_weights, dtype) if start is None else np.array(start, dtype)
     u = np.zeros(n_weights if average else 0, dtype)
     return Weights(v, u, np.array([1.0, 0.0, 0.0, float(v @ v), 0.0, power]))
+
+
+def no_weights(n_weights: int, dtype, lists: tuple[int, int] | None) -> Any:
+    """Zero weights, of the kind that the model will be; they take no memory."""
+    if lists is None:
+        return untouched_zeros(n_weights, dtype)
+    return current(make_weights(n_weights, dtype, False, lists=lists))
+
+
+def in_use(weights: Weights) -> Weights:
+    """The same without room to grow, for a checkpoint. Views."""
+    v, u, numbers = weights
+    if not isinstance(v, GrowingWeights):
+        return weights
+    n = int(v.used[0])
+    return Weights(v._replace(labels=v.labels[:n], pool=v.pool[:n]), u._replace(pool=u.pool[:n]), numbers)
 
 
 @helper
@@ -52,13 +83,8 @@ def add(weights, c, a):
         if u.size and k + AHEAD < a.count[0]:  # w was just scored, but the sum lies cold in memory
             expect_row(u, a.rows[k + AHEAD], a.width)
         release(a, k)
-        value, weight = touched(a, k), row(v, a.rows[k], a.width)
-        for j in range(a.width):
-            weight[j] += c * value[j]
-        if u.size:
-            weight = row(u, a.rows[k], a.width)
-            for j in range(a.width):
-                weight[j] -= d * value[j]
+        value = touched(a, k)
+        move_row(v, u, a.rows[k], a.width, c, d, value)
         value[:] = 0.0
     a.count[0] = 0
 
@@ -68,17 +94,14 @@ def shrink(weights, factor):
     """w *= factor, 0 < factor <= 1.
 
     The sum of iterates is a difference A v + u of two numbers that grow like 1 / a: before half the digits are lost, both are
-    written out, which costs O(d) and happens a few times in a run.
+    written out, which costs O(d) and happens a few times in a run; some dozen times in the first steps of Pegasos, when nearly
+    all weights are zero still: whole stretches of zeros are passed over.
     """
     v, u, numbers = weights.v, weights.u, weights.numbers
     numbers[SCALE] *= factor
     a = numbers[SCALE]
     if a < (1e-8 if v.itemsize == 8 else 3e-4):
-        for j in range(v.size):
-            if v[j] != 0.0:
-                if u.size:
-                    u[j] += numbers[SUM] * v[j]
-                v[j] *= a
+        write_out(v, u, numbers[SUM], a)
         numbers[SCALE] = 1.0
         numbers[SUM] = 0.0
         numbers[NORM] *= a * a
@@ -99,28 +122,28 @@ def count_step(weights):
     enter(weights, 1.0 if numbers[POWER] == 0.0 else (numbers[VISITS] * UNIT) ** numbers[POWER])
 
 
-def current(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
+def current(weights: Weights, out: np.ndarray | None = None) -> Any:
     """The weights after the last step; they may overwrite ``weights.v``."""
-    return np.multiply(weights.v, weights.v.dtype.type(weights.numbers[SCALE]), out=out)
+    v, scale = weights.v, weights.v.dtype.type(weights.numbers[SCALE])
+    if isinstance(v, GrowingWeights):
+        return listed(v, v.rest * scale, lambda places: v.pool[places] * scale)
+    return np.multiply(v, scale, out=out)
 
 
-def squared_length(w: np.ndarray) -> float:
-    """||w||^2, summed in float64 without a copy of w."""
-    if w.dtype == np.float64:
-        return float(w @ w)
-    total = 0.0
-    for first in range(0, len(w), BLOCK):
-        some = w[first : first + BLOCK].astype(np.float64)
-        total += float(some @ some)
-    return total
-
-
-def averaged(weights: Weights, out: np.ndarray | None = None) -> np.ndarray:
+def averaged(weights: Weights, out: np.ndarray | None = None) -> Any:
     """The mean of the weights after each step. No memory but the result, which may overwrite ``weights.u``."""
-    if not weights.u.size or not weights.numbers[STEPS]:
+    v, u, numbers = weights
+    if not u.size or not numbers[STEPS]:
         return current(weights)
-    mean = np.empty_like(weights.v) if out is None else out
+
+    def mean_of(v: np.ndarray, u: np.ndarray) -> np.ndarray:
+        return (v.astype(np.float64) * numbers[SUM] + u) / numbers[STEPS]
+
+    if isinstance(v, GrowingWeights):
+        rest = mean_of(v.rest, u.rest).astype(v.dtype)
+        return listed(v, rest, lambda places: mean_of(v.pool[places], u.pool[places]).astype(v.dtype))
+    mean = np.empty_like(v) if out is None else out
     for first in range(0, len(mean), BLOCK):
         some = slice(first, first + BLOCK)
-        mean[some] = (weights.v[some].astype(np.float64) * weights.numbers[SUM] + weights.u[some]) / weights.numbers[STEPS]
+        mean[some] = mean_of(v[some], u[some])
     return mean

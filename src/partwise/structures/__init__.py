@@ -33,6 +33,9 @@ _HOME = {
     "RankingProblem": "ranking",
     "pair_problem": "ranking",
     "ranking_problem": "ranking",
+    "PartialSegmentProblem": "semi_markov",
+    "SegmentProblem": "semi_markov",
+    "segment_problem": "semi_markov",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605

@@ -8,8 +8,10 @@ A token is a list of strings, ``["word=the", "cap"]``, or a dict, in the way of 
 ``{"cap": True}``              the attribute ``cap`` with value 1 (False: 0)
 ``{"shape": ["Xx", "x"]}``     the attributes ``shape:Xx`` and ``shape:x``
 ``{"emb": {"a": 0.5}}``        the attribute ``emb:a`` with value 0.5
+``{"emb": [0.5, 0.1]}``        ``emb:0`` with value 0.5, ``emb:1`` with 0.1
 =============================  ===========================================
 
+Vectors may be lists of numbers or one-dimensional arrays. Bytes are read as UTF-8, wherever a string may stand.
 An attribute given twice counts twice. Attributes are numbered in the order they are first met; those not met in training are
 ignored later. Building strings in Python costs more than training on them, so the loops here stay inside C (``map``, ``chain``)
 where they can.
@@ -68,14 +70,16 @@ def encode(
     kinds = set(map(type, tokens))
     if any(issubclass(kind, str | bytes) or not issubclass(kind, (*LISTS, Mapping)) for kind in kinds):
         _refuse_token(tokens, place)
-    numbers = vocabulary
-    if grow:
-        numbers = defaultdict(None, vocabulary)
-        numbers.default_factory = numbers.__len__
+    numbers = _growing(vocabulary) if grow else vocabulary
     if any(issubclass(kind, Mapping) for kind in kinds):
         counts, index, value = _encode_dicts(tokens, numbers, grow, dtype, place)
     else:
-        counts, index = _encode_lists(tokens, numbers, grow, place)
+        try:
+            counts, index = _encode_lists(tokens, numbers, grow, place)
+        except HasBytes:
+            tokens = [[name.decode() if isinstance(name, bytes) else name for name in token] for token in tokens]
+            numbers = _growing(vocabulary) if grow else vocabulary
+            counts, index = _encode_lists(tokens, numbers, grow, place)
         value = np.ones(len(index), dtype)
     if not np.isfinite(value).all():
         k = int(np.flatnonzero(~np.isfinite(value))[0])
@@ -94,6 +98,17 @@ def encode(
     if grow:
         vocabulary.update(numbers)
     return Binary(ptr, index, n_features) if (value == 1).all() else Sparse(ptr, index, value, n_features)
+
+
+class HasBytes(TypeError):
+    """Some attributes are bytes."""
+
+
+def _growing(vocabulary):
+    """A copy that numbers what it does not know."""
+    numbers = defaultdict(None, vocabulary)
+    numbers.default_factory = numbers.__len__
+    return numbers
 
 
 @compiled_loop
@@ -139,6 +154,8 @@ def _encode_lists(tokens, numbers, grow, place):
     if strange:
         for r, token in enumerate(tokens):
             for name in token:
+                if isinstance(name, bytes):
+                    raise HasBytes
                 if not isinstance(name, str):
                     raise TypeError(
                         f"The attributes of a token given as a list must be strings. Got {name!r} ({type(name).__name__}) in "
@@ -173,6 +190,7 @@ def _encode_nested(tokens, number, dtype, place):
     counts, index, value = np.zeros(len(tokens), np.int64), [], []
 
     def put(name, item, row):
+        name, item = (one.decode() if isinstance(one, bytes) else one for one in (name, item))
         if not isinstance(name, str):
             raise TypeError(f"The names of attributes must be strings. Got {name!r} ({type(name).__name__}) in {place(row)}.")
         if isinstance(item, str):
@@ -184,12 +202,17 @@ def _encode_nested(tokens, number, dtype, place):
         elif isinstance(item, Mapping):
             for key, inner in item.items():
                 put(f"{name}:{key}", inner, row)
-        elif isinstance(item, LISTS) and all(isinstance(one, str) for one in item):
+        elif isinstance(item, LISTS) and all(isinstance(one, str | bytes) for one in item):
             for one in item:
-                put(f"{name}:{one}", True, row)
+                put(f"{name}:{one.decode() if isinstance(one, bytes) else one}", True, row)
+        elif _is_vector(item):
+            for k, one in enumerate(item.tolist() if isinstance(item, np.ndarray) else item):
+                index.append(number(f"{name}:{k}"))
+                value.append(float(one))
         else:
             raise TypeError(
-                f"The value of an attribute must be a string, a bool, a number, a list of strings or a dict of these. "
+                f"The value of an attribute must be a string, a bool, a number, a list of strings or of numbers, or a dict "
+                f"of these. "
                 f"Got {item!r} ({type(item).__name__}) for {name!r} in {place(row)}."
             )
 
@@ -199,6 +222,12 @@ def _encode_nested(tokens, number, dtype, place):
             put(name, item, row)
         counts[row] = len(index) - before
     return counts, np.array(index, np.int32), np.array(value, dtype)
+
+
+def _is_vector(item):
+    if isinstance(item, np.ndarray):
+        return item.ndim == 1 and item.dtype.kind in "biuf"
+    return isinstance(item, list | tuple) and all(isinstance(one, SIMPLE) and not isinstance(one, str) for one in item)
 
 
 def _refuse_token(tokens, place):

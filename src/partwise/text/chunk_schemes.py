@@ -34,12 +34,13 @@ misconceptions in named entity recognition", CoNLL 2009 (BILOU).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from partwise.text.label_codes import Coded, check_coded, code_sequences, place
 
 OUTSIDE = "O"
 FIRST = "BSU"  #: prefixes that mark the first token of a span
@@ -123,69 +124,8 @@ def may_follow(scheme: str, before: str, after: str, same_type: bool) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Labels as numbers
+# Labels, parsed
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-class Coded(NamedTuple):
-    """Label sequences, numbered and end to end."""
-
-    codes: np.ndarray  #: (tokens,) int32
-    starts: np.ndarray  #: (sequences + 1,) int64: first token of each sequence, and the end
-
-
-def code_sequences(sequences: Any, number: dict[Any, int], name: str = "y") -> Coded:
-    """Number the labels of `sequences`: those in `number` as they are there; new ones are added to it."""
-    if isinstance(sequences, str | bytes) or not hasattr(sequences, "__iter__"):
-        raise TypeError(f"{name} must be a list of label sequences. Got a {type(sequences).__name__}.")
-    lists = [s.tolist() if isinstance(s, np.ndarray) else s for s in sequences]
-    for i, labels in enumerate(lists):
-        if isinstance(labels, str | bytes) or not hasattr(labels, "__len__"):
-            raise TypeError(f"{name} must be a list of label sequences. Sequence {i} is {labels!r} ({type(labels).__name__}).")
-    flat = list(chain.from_iterable(lists))
-    try:
-        for label in dict.fromkeys(flat):
-            number.setdefault(label, len(number))
-    except TypeError:
-        for i, labels in enumerate(lists):
-            for t, label in enumerate(labels):
-                if not isinstance(label, Hashable):
-                    message = f"Labels must be hashable. Sequence {i}, token {t} of {name} is {label!r} ({type(label).__name__})."
-                    raise TypeError(message) from None
-        raise
-    codes = np.fromiter(map(number.__getitem__, flat), np.int32, len(flat))
-    starts = np.zeros(len(lists) + 1, np.int64)
-    np.cumsum([len(labels) for labels in lists], out=starts[1:])
-    return Coded(codes, starts)
-
-
-def check_coded(codes: Any, starts: Any, n_labels: int, name: str = "codes") -> Coded:
-    """The same as arrays, after checking that they fit together."""
-    codes, starts = np.asarray(codes), np.asarray(starts)
-    for what, array in ((name, codes), ("starts", starts)):
-        if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-            raise ValueError(f"{what} must be a 1-D array of integers. Got shape {array.shape} and dtype {array.dtype}.")
-    if not len(starts) or starts[0] != 0 or starts[-1] != len(codes) or (len(starts) > 1 and np.diff(starts).min() < 0):
-        raise ValueError(
-            f"starts must begin with 0, never fall, and end with the number of tokens, {len(codes)}. Got {shown(starts)}."
-        )
-    if codes.size:
-        wrong = (codes < 0) | (codes >= n_labels)
-        if wrong.any():
-            t = int(np.argmax(wrong))
-            raise ValueError(f"{place(starts, t)}: the code {codes[t]} of {name} is not one of the {n_labels} labels.")
-    return Coded(codes.astype(np.intp, copy=False), starts.astype(np.int64, copy=False))
-
-
-def shown(array: np.ndarray) -> str:
-    """A long array, for a message."""
-    return np.array2string(array, threshold=8, edgeitems=3)
-
-
-def place(starts: np.ndarray, token: int) -> str:
-    """Where a token is, in words."""
-    sequence = int(np.searchsorted(starts, token, side="right")) - 1
-    return f"Sequence {sequence}, token {token - int(starts[sequence])}"
 
 
 class LabelTable(NamedTuple):
@@ -431,6 +371,11 @@ def _read_in(coded: Coded, table: LabelTable, name: str | None, parameter: str) 
                 f"The prefixes {', '.join(used)} are not those of one scheme; the schemes are {', '.join(SCHEMES)}. "
                 f"Set the {parameter!r} parameter after correcting the labels."
             )
+    return spans, int(np.count_nonzero(_differs(coded, table, spans, name, parameter)))
+
+
+def _differs(coded: Coded, table: LabelTable, spans: Boundaries, name: str, parameter: str) -> np.ndarray:
+    """Which tokens have another prefix than a scheme gives to the spans, (tokens,) bool; refuses prefixes it does not have."""
     scheme = get_scheme(name, parameter)
     prefixes = table.prefix[coded.codes]
     known = np.isin(prefixes, np.frombuffer((scheme.letters + OUTSIDE).encode(), np.uint8))
@@ -440,4 +385,10 @@ def _read_in(coded: Coded, table: LabelTable, name: str | None, parameter: str) 
             f"{place(coded.starts, t)}: the scheme {name!r} has the prefixes {', '.join(sorted(set(scheme.letters)))} and 'O'. "
             f"Got the label {table.labels[coded.codes[t]]!r}."
         )
-    return spans, int(np.count_nonzero(_prefixes(spans, scheme) != prefixes))
+    return _prefixes(spans, scheme) != prefixes
+
+
+def read_strictly(coded: Coded, table: LabelTable, spans: Boundaries, scheme: str, parameter: str = "scheme") -> np.ndarray:
+    """Which of the spans that were read are written down as a scheme would have them, (spans,) bool. O(tokens)."""
+    wrong = np.concatenate([[0], np.cumsum(_differs(coded, table, spans, scheme, parameter))])
+    return wrong[np.flatnonzero(spans.begins)] == wrong[np.flatnonzero(spans.ends) + 1]

@@ -213,31 +213,37 @@ def stream_columns(
     """
     if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
         raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
-    reader = Reader(separator, skip, comment, usecols)
-    with open_bytes(source) as (stream, found):
+    reader, some = Reader(separator, skip, comment, usecols), False
+    for data, found, line in text_parts(source, chunk_bytes):
         name = name or found
-        line, some, size = 1, False, chunk_bytes
+        columns = reader.code(data, name, line)
+        if columns is not None:
+            some = True
+            yield columns
+        elif all_text and data:
+            none: np.ndarray = np.zeros(0, np.int64)
+            yield Columns(np.zeros((0, 0), np.int32), np.zeros(1, np.int64), [], name, data, none, line)
+    if not some:
+        raise ValueError(f"{name}: {NO_TOKENS}")
+
+
+def text_parts(source: Any, chunk_bytes: int) -> Iterator[tuple[bytes, str, int]]:
+    """Text in UTF-8 as parts of whole sentences, about `chunk_bytes` each: the bytes, the name, the number of the first line."""
+    with open_bytes(source) as (stream, name):
+        line, size = 1, chunk_bytes
         pending = to_utf8(read_bytes(stream, 4, name), "utf-8", name)
         while True:
             more = read_bytes(stream, size, name)
             pending += more
             cut = len(pending) if not more else last_blank_line(pending)
             if cut or not more:
-                columns = reader.code(pending[:cut], name, line)
-                if columns is not None:
-                    some = True
-                    yield columns
-                elif all_text and cut:
-                    none: np.ndarray = np.zeros(0, np.int64)
-                    yield Columns(np.zeros((0, 0), np.int32), np.zeros(1, np.int64), [], name, pending[:cut], none, line)
+                yield pending[:cut], name, line
                 line += pending.count(NEWLINE, 0, cut)
                 pending, size = pending[cut:], chunk_bytes
             else:
                 size *= 2  # a sentence longer than a part
             if not more:
                 break
-    if not some:
-        raise ValueError(f"{name}: {NO_TOKENS}")
 
 
 class ColumnFile:

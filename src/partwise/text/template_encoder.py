@@ -8,6 +8,7 @@ for each token, for each template:              the numbers of the values it fin
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, count, islice, repeat
@@ -166,6 +167,14 @@ class TemplateEncoder:
         self._fitted = True
         return self._encode(data, grow=True)
 
+    def vocabulary_of(self, data: Columns) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """Values, keys and counts of the features of these sentences alone: what `Merging` puts together."""
+        own = copy.copy(self)
+        own._forget()
+        rows = own._encode(data, grow=True)
+        keys = own._vocabulary.keys[: len(own._vocabulary)]
+        return own._names_of_values(), keys.copy(), np.bincount(rows.index, minlength=len(keys))
+
     def _encode(self, data: Data, grow: bool) -> Binary:
         columns = data if isinstance(data, Columns) else code_tokens(data)
         if not columns.n_tokens:
@@ -307,6 +316,29 @@ class TemplateEncoder:
         encoder._vocabulary = FeatureVocabulary.from_keys(keys, arity)
         encoder._fitted = model["fitted"]
         return encoder
+
+
+class Merging:
+    """`TemplateEncoder.fit` in parts that know nothing of each other: features are numbered as if they had come one by one."""
+
+    def __init__(self, encoder: TemplateEncoder):
+        encoder._forget()
+        self.encoder, self.counts = encoder, np.zeros(0, np.int64)
+
+    def add(self, strings: list[str], keys: np.ndarray, counts: np.ndarray) -> None:
+        """The next part, as `TemplateEncoder.vocabulary_of` found it."""
+        encoder = self.encoder
+        codes = np.append(_codes(strings, encoder._values, True), np.int32(-1))  # the last is where -1 looks
+        more = np.column_stack([keys[:, 0], codes[keys[:, 1:]]])
+        numbers = encoder._vocabulary.merge(np.ascontiguousarray(more, np.int32), encoder._program.arity)
+        self.counts = np.pad(self.counts, (0, len(encoder._vocabulary) - len(self.counts)))
+        self.counts[numbers] += counts
+
+    def finish(self) -> None:
+        """All parts were there."""
+        self.encoder._fitted = True
+        if self.encoder.hash_bits is None:
+            self.encoder._cut(self.counts)  # of features that occur once, none is rare if min_count is 1
 
 
 def functions_of(sources: Iterable[Any]) -> list[list[Any]]:

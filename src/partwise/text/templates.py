@@ -8,7 +8,8 @@ A template says which cells around a token make a feature. In our notation colum
 ``lower(w[0])``                     in lower case
 ``prefix3(w[0])``, ``suffix2(w)``   the first, last characters; nothing if the cell is shorter than that
 ``shape(w)``, ``short_shape(w)``    ``McX-9.5`` is ``XxX-d.d``; short: runs of one kind are written once
-``match('[A-Z]', w[0])``            a test, with the meaning of Python's `re.match`; also ``search`` and ``fullmatch``
+``match('[A-Z]', w[0])``            a test, with the meaning of Python's `re.match`; also ``search`` and ``fullmatch``. What
+                                    could take long is refused (`partwise.text.patterns`)
 ``__BOS__``, ``__EOS__``            a test: is this the first, the last token of the sentence
 ``bias``                            always there
 =================================  =====================================================================================
@@ -34,6 +35,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from partwise.text.patterns import TooManyWays, check_pattern, matcher
 from partwise.text.vocabulary import Program
 
 FARTHEST = 1000  # the largest offset
@@ -245,8 +247,8 @@ class _Parser:
             shown = self.need(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", "a regular expression in quotes")
             argument = shown[1:-1]
             try:
-                re.compile(argument)
-            except (re.error, OverflowError, RecursionError) as error:
+                check_pattern(argument)
+            except TooManyWays as error:
                 raise ValueError(f"{self.place}: the regular expression {argument!r} is wrong: {error}.") from None
             self.need(",", "','")
             shown += ","
@@ -359,5 +361,5 @@ def make_function(name: str, argument: Any) -> Callable[[Cells], Cells]:
         return _each(lambda cell: cell.translate(_SHAPES))
     if name == "short_shape":
         return _each(lambda cell: _short(cell.translate(_SHAPES)))
-    test = getattr(re.compile(argument), name)
+    test = matcher(argument, name)
     return _each(lambda cell: "" if test(cell) else None)

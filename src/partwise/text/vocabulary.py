@@ -112,6 +112,15 @@ class FeatureVocabulary:
         self.n = int(state[3])
         return ptr, index[: state[2]]
 
+    def merge(self, keys: np.ndarray, arity: np.ndarray) -> np.ndarray:
+        """The numbers of the features with these keys; those that are new enter, in this order."""
+        if len(self.keys) - self.n < len(keys) or not self.slots.size:
+            self._reserve(2 * self.n + len(keys), arity)
+        numbers = np.empty(len(keys), np.int64)
+        with np.errstate(over="ignore"):
+            self.n = int(merge_keys(keys, self.keys, self.n, self.slots, arity, numbers))
+        return numbers
+
     def rest(self) -> None:
         """Forget the hash table, which is as large as the keys, and made again in no time if it is needed."""
         self.keys = self.keys[: self.n].copy()
@@ -244,6 +253,22 @@ def put_all(keys, n, slots, arity):
         if slots[slot] != EMPTY:
             return number
         slots[slot] = tagged(h, number)
+    return n
+
+
+@compiled_loop
+def merge_keys(more, keys, n, slots, arity, numbers):
+    """Numbers of the keys in the rows of `more`; those that are not among the n there are put in. Returns how many there are."""
+    for k in range(more.shape[0]):
+        length = 1 + arity[more[k, 0]]
+        h = hash_key(more, k, length)
+        slot = find(keys, slots, more, k, length, h)
+        if slots[slot] == EMPTY:
+            for j in range(keys.shape[1]):
+                keys[n, j] = more[k, j]
+            slots[slot] = tagged(h, n)
+            n += 1
+        numbers[k] = slots[slot] & 0xFFFFFFFF
     return n
 
 

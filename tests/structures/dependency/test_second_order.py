@@ -64,6 +64,23 @@ def test_parts_features_and_costs_tell_the_same_story(seed):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_k_best_trees(seed):
+    """Distinct trees in order; those of highest score, where the search is exact."""
+    problem, w = second_order_case(seed, iterations=500)
+    with partwise.interpret():
+        for i in range(1, len(LENGTHS)):
+            theta, n = np.zeros(kernels.n_parts(problem, i)), LENGTHS[i]
+            kernels.score(problem, i, w, theta)
+            scores = sorted((kernels.value_of(problem, i, theta, y) for y in kernels.outputs(problem, i)), reverse=True)
+            ys, values = np.zeros((4, n), np.int32), np.zeros(4)
+            found = kernels.kbest(problem, i, theta, ys, values)
+            assert found == min(4, len(scores)) and len({tuple(y) for y in ys[:found]}) == found
+            np.testing.assert_allclose(values[:found], [kernels.value_of(problem, i, theta, y) for y in ys[:found]])
+            np.testing.assert_allclose(values[:found], scores[:found], atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 @pytest.mark.parametrize("seed", range(2))
 def test_agreement_and_some_of_the_sentences(seed):
     """How far any tree agrees with the truth; and sentences taken out score as they did."""

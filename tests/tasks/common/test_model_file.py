@@ -15,6 +15,7 @@ import pytest
 import partwise
 from every_record import EVERY_LOSS, with_other_values
 from partwise import Classifier, Family, ModelFileError, SequenceLabeler
+from partwise.files.tensors import NO_DIGEST, SEAL, sealed
 from partwise.losses.records import Loss, Summed
 from partwise.solvers import CCCP, SOLVERS
 from partwise.tasks.common import model_file
@@ -230,9 +231,9 @@ def parts(path):
 
 def put(path, outer, inner, body):
     if inner is not None:
-        outer = {**outer, "__metadata__": {"partwise": inner if isinstance(inner, str) else json.dumps(inner)}}
-    text = json.dumps(outer).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+        inner = inner if isinstance(inner, str) else json.dumps(inner)
+        outer = {**outer, "__metadata__": {"partwise": inner, SEAL: NO_DIGEST}}
+    path.write_bytes(sealed(outer) + body)
 
 
 @pytest.fixture
@@ -277,6 +278,24 @@ def test_every_flipped_byte_of_a_tensor_is_noticed(saved):
     for k in range(0, len(body), 7):
         put(saved, outer, inner, body[:k] + bytes([body[k] ^ 0x10]) + body[k + 1 :])
         refused(saved, "is damaged: the checksum of")
+
+
+def test_every_flipped_bit_of_the_header_is_noticed(saved):
+    raw = saved.read_bytes()
+    n = 8 + int.from_bytes(raw[:8], "little")
+    for k in range(n):
+        saved.write_bytes(raw[:k] + bytes([raw[k] ^ 1 << k % 8]) + raw[k + 1 :])
+        refused(saved, "damaged|not a partwise model|Upgrade")
+
+
+def test_a_header_without_its_digest(saved):
+    outer, inner, body = parts(saved)
+    outer["__metadata__"] = {"partwise": json.dumps(inner)}
+    put(saved, outer, None, body)
+    refused(saved, "there is no digest of its header")
+    outer["__metadata__"] = {"partwise": json.dumps({**inner, "format_version": 3})}
+    put(saved, outer, None, body)  # earlier versions had none
+    partwise.load(saved)
 
 
 def test_newer_version(saved):
@@ -357,7 +376,9 @@ def rewritten(path, change):
     _, inner, _ = parts(path)
     tensors = change(load_file(path))
     inner["crc32"] = {key: zlib.crc32(np.ascontiguousarray(value)) for key, value in tensors.items()}
-    path.write_bytes(save(tensors, {"partwise": json.dumps(inner)}))
+    path.write_bytes(save(tensors))
+    (n,) = struct.unpack("<Q", path.read_bytes()[:8])
+    put(path, json.loads(path.read_bytes()[8 : 8 + n]), inner, path.read_bytes()[8 + n :])
 
 
 @pytest.mark.parametrize(

@@ -267,7 +267,7 @@ def test_the_model_file(tmp_path):
     again = load(tmp_path / "model")
     np.testing.assert_array_equal(again.weights_, ranker.weights_)
     assert again.k == 4 and again.objective == "pairwise" and again.n_features_in_ == 3
-    with pytest.raises(ValueError, match="X has 2 features, but Ranker was trained with 3"):
+    with pytest.raises(ValueError, match="X has 2 features, but Ranker is expecting 3 features"):
         again.predict(np.zeros((1, 2)))
 
 

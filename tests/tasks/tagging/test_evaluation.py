@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from partwise.cli.app import app
-from partwise.metrics import compare, report, sequence_counts
+from partwise.metrics import classification_report, compare, entity_confusion, entity_matches, report, sequence_counts
 from partwise.tasks.tagging.estimator import SequenceLabeler
 from partwise.text.chunk_schemes import convert
 from partwise.text.columns import read_columns
@@ -68,6 +68,19 @@ def test_for_people(folder):
     assert result.stdout == scores.conlleval()
     result = run(folder / "hinge.model", folder / "test.txt", "--conlleval", "--json")
     assert scores.conlleval() in result.stderr and json.loads(result.stdout)
+
+
+def test_entities_found_in_part_and_taken_for_others(folder):
+    found = machine(folder / "hinge.model", folder / "test.txt", "--picture", folder / "entities.svg")
+    matches, confusion = entity_matches(truth(), predicted()), entity_confusion(truth(), predicted())
+    assert found["matches"] == {kind: one.to_dict() for kind, one in matches.items()}
+    assert found["entity_confusion"] == confusion.to_dict() and (folder / "entities.svg").stat().st_size > 1000
+    rows = classification_report(truth(), predicted(), output_dict=True, zero_division=0)
+    for average, scores in found["averages"].items():
+        assert list(scores.values()) == pytest.approx(list(rows[f"{average} avg"].values())[:3])
+    shown = run(folder / "hinge.model", folder / "test.txt", "--confusion", "--partial").stdout
+    assert str(confusion).splitlines()[-1] in shown and f"{100 * matches['partial'].f1:.2f}" in shown
+    assert "not chunk tags" in refused(folder / "hinge.model", "-", "--picture", folder / "x.svg", stdin=b"w1 D DET\nw2 N O\n")
 
 
 def test_labels_never_seen_count_as_wrong(folder):

@@ -23,7 +23,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, padded_width
-from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference
+from partwise.features.rows import Dense, add_label, add_labels, add_row, emit, emit_difference, n_emitted
 from partwise.structures.chain.problem import (
     ChainProblem,
     PartialChainProblem,
@@ -58,6 +58,11 @@ def n_weights(problem):
 @kernels.width.implements(ChainProblem)
 def width(problem):
     return problem.n_labels
+
+
+@n_emitted.implements(ChainProblem)
+def n_read_by_emit(problem):
+    return 0 if isinstance(problem.rows, Dense) else problem.rows.n_features
 
 
 @kernels.n_parts.implements(ChainProblem)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.ragged import taken
+from partwise.engine.ragged import lay_out, taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.structures.common.gold_labels import check_costs, check_gold, costs_of_sets, pack_sets
 from partwise.structures.common.hidden import clear_unused
@@ -40,6 +40,9 @@ class ChainProblem(NamedTuple):
 @kernels.partially_labelled
 class PartialChainProblem(ChainProblem):
     """The same where some token has several acceptable labels: a type of its own, so that full labels pay nothing for it."""
+
+
+lay_out(ChainProblem, offsets=("starts",), each=("gold", "targets", "allowed"))
 
 
 def chain_problem(

@@ -249,7 +249,7 @@ def first_wrong(problem: GrammarProblem, i: int, y: np.ndarray) -> str:
 @kernels.take.implements(GrammarProblem)
 def take(problem: GrammarProblem, which: np.ndarray) -> GrammarProblem:
     """The sentences numbered `which`, as a problem of their own."""
-    which = np.asarray(which, np.int64)
+    which = which if isinstance(which, slice) else np.asarray(which, np.int64)
     offsets = (problem.starts, problem.spans, problem.nodes)
     (starts, words), (spans, rows), (nodes, outputs) = (taken(some, which) for some in offsets)
     partial, known = problem.partial, problem.known

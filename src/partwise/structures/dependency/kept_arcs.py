@@ -110,7 +110,7 @@ def table_sizes(into: np.ndarray, leaving: np.ndarray, left: np.ndarray) -> int:
 @kernels.take.implements(SecondOrderProblem)
 def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
     """The sentences numbered `which`, as a problem of their own, with the arcs that they have here."""
-    which = np.asarray(which, np.int64)
+    which = which if isinstance(which, slice) else np.asarray(which, np.int64)
     number = np.arange(len(problem.starts))
 
     (starts, words), (arcs, kept), (parts, _) = (taken(some, which) for some in (problem.starts, problem.arcs, problem.parts))

@@ -30,6 +30,7 @@ from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, add_pair, pair_score
 from partwise.features.rows import add_label, emit, take_rows
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.structures.dependency.kept_arcs import SecondOrderProblem, arcs_of, find_arc, keep_arcs
 from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
@@ -303,6 +304,27 @@ def best(problem, i, theta, y):
     if not (bound - value <= 1e-6 * (1.0 + abs(bound))):
         problem.status[i] |= NOT_PROVEN
     return value
+
+
+@kernels.kbest.implements(SecondOrderProblem)
+def kbest(problem, i, theta, ys, values):
+    """As good as `best` is: trees that it does not find are missing."""
+    return kbest_by_partition(problem, i, theta, ys, values)
+
+
+@kernels.hold.implements(SecondOrderProblem)
+def hold(problem, i, theta, t, code, far):
+    into, first = arcs_of(problem, i)[0], problem.arcs[i]
+    for k in range(into[t], into[t + 1]):
+        if problem.head[first + k] != code:
+            theta[k] = -np.inf
+
+
+@kernels.forbid.implements(SecondOrderProblem)
+def forbid(problem, i, theta, t, code, far):
+    k = find_arc(problem, i, arcs_of(problem, i)[0], code, t + 1)
+    if k >= 0:
+        theta[k] = -np.inf
 
 
 @kernels.expected.implements(SecondOrderProblem)

@@ -120,7 +120,8 @@ def make_search(options: dict[str, Any], **defaults: Any) -> Search:
 @kernels.take.implements(GraphProblem)
 def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
     """The graphs numbered `which`, as a problem of their own."""
-    which, g, number = np.asarray(which, np.int64), problem.graphs, np.arange(len(problem.variables))
+    which = which if isinstance(which, slice) else np.asarray(which, np.int64)
+    g, number = problem.graphs, np.arange(len(problem.variables))
     variables, v = taken(problem.variables, which)
     literals, owners = taken(problem.literals, which)
     factors, f = taken(problem.factors, which)

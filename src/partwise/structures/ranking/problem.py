@@ -37,12 +37,14 @@ class PartialRankingProblem(RankingProblem):
     """The same where every ideal ranking is acceptable: a type of its own, because the objective is not convex."""
 
 
-def position_weights(kind: Any, k: int) -> np.ndarray:
-    """Weights c of the first k positions: "log" is 1 / log2(1 + position), "reciprocal" 1 / position, "linear" falls to 1 / k.
+def position_weights(kind: Any, k: int, most: int | None = None) -> np.ndarray:
+    """Weights c of the first k positions, or the first `most` of them.
+
+    "log" is 1 / log2(1 + position), "reciprocal" 1 / position, "linear" falls to 1 / k.
 
     Numbers are taken as they are: at least k of them, positive and not rising.
     """
-    place = np.arange(1.0, k + 1.0)
+    place = np.arange(1.0, (k if most is None else min(k, most)) + 1.0)
     if isinstance(kind, str) and kind in POSITIONS:
         return {"log": 1.0 / np.log2(1.0 + place), "reciprocal": 1.0 / place, "linear": (k + 1.0 - place) / k}[kind]
     c = np.zeros(0) if isinstance(kind, str) else np.asarray(kind, np.float64)
@@ -51,7 +53,7 @@ def position_weights(kind: Any, k: int) -> np.ndarray:
             f"The weights of positions must be one of {', '.join(map(repr, POSITIONS))}, or at least k = {k} positive numbers "
             f"that do not rise. Got {kind!r} instead."
         )
-    return np.ascontiguousarray(c[:k])
+    return np.ascontiguousarray(c[: len(place)])
 
 
 def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any", dtype=np.float64) -> RankingProblem:
@@ -81,7 +83,8 @@ def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any
     relevance = np.zeros(n_rows(rows)) if relevance is None else np.asarray(relevance, np.float64)
     if relevance.shape != (n_rows(rows),) or not (np.isfinite(relevance) & (relevance >= 0)).all():
         raise ValueError("Relevance must be one finite number >= 0 for each document.")
-    discounts = position_weights("log", k)
+    longest = int(lengths.max(initial=1))  # k may be any number; no query has more positions than documents
+    discounts = position_weights("log", k, longest)
     gains, ideal, gold = np.exp2(relevance) - 1.0, [], []
     for a, b in itertools.pairwise(starts.tolist()):
         order = np.argsort(-gains[a:b], kind="stable")[:k]
@@ -101,7 +104,7 @@ def ranking_problem(x, lengths, relevance=None, k=10, positions="log", ties="any
         np.concatenate([*ideal, np.zeros(0)]),
         first,
         first,
-        position_weights(positions, k),
+        position_weights(positions, k, longest),
         discounts,
     )
 

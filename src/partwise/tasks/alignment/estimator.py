@@ -33,7 +33,7 @@ from partwise.structures.alignment.problem import BYTES, UNKNOWN, AlignmentProbl
 from partwise.tasks.alignment.data import Alignment, Pairs, find_letters, letter_codes, read_pairs
 from partwise.tasks.alignment.scores import AlignmentScores, alignment_scores, pair_counts, recalls
 from partwise.tasks.alignment.suspects import AlignmentSuspects
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
@@ -161,6 +161,8 @@ class Aligner(AlignmentSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         given = read_pairs(X, y)
         if given.partners is None:
@@ -184,6 +186,9 @@ class Aligner(AlignmentSuspects, Structured):
         protein = set(letters) <= PROTEIN_LETTERS and len(set(letters) & set(AMINO_ACIDS)) >= 18
         self.templates_ = list(self.templates if self.templates is not None else PROTEINS if protein else LETTERS)
         self.properties_ = dict(self.properties if self.properties is not None else PROTEIN_PROPERTIES if protein else {})
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        return self._judge(read_pairs(*(validation if isinstance(validation, tuple) else (validation, None))))
 
     def _judge(self, held: Pairs | None) -> Any:
         if held is None:

@@ -199,6 +199,11 @@ def from_table(lines: list[str], name: str) -> tuple[Rows, dict[str, list[str]],
         if len(cells) < len(head):
             what = f"{len(head)} cells with tabs between, as in the first line" if named else "two rows with a tab between"
             raise ValueError(f"{name}, line {number}: expected {what}. Got {len(cells)}: {line[:60]!r}.")
+        if not named and len(cells) > len(head):
+            raise ValueError(
+                f"{name}, line {number}: expected two rows with a tab between. Got {len(cells)} cells: {line[:60]!r}. If there "
+                f"are names beside the rows, say which is which in a first line that has {' and '.join(map(repr, NAMED))}."
+            )
         rows.append((cells[where[0]], cells[where[1]]))
         at.append(number)
         for k, column in enumerate(head):

@@ -276,6 +276,9 @@ class Classify(Command):
     def read_for(self, model: Any, file: str, options: Any) -> Examples:
         return read_for(model, file, options)
 
+    def validation_of(self, model: Any, held_out: Any) -> Any:
+        return known_part(held_out, set(model.classes_.tolist()))
+
     def form(self, options: Any) -> Callable[[Any, Any], str | bytes]:
         form: Any = super().form(options)
         return functools.partial(form, options=options)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import GivenLabels, number_labels
-from partwise.features.rows import is_sparse
+from partwise.features.rows import as_csr, is_sparse
 
 FEW = 5  # names in a message
 
@@ -61,7 +61,7 @@ def read_matrix(X: Any, dtype: Any) -> Any:
         if n < 1:
             raise ValueError(f"Found array with 0 {what}(s) (shape={given.shape}) while a minimum of 1 is required.")
     with np.errstate(over="ignore"):  # what is too large for the type is infinite, and refused below
-        matrix: Any = given.tocsr().astype(dtype) if is_sparse(given) else np.ascontiguousarray(given, dtype)
+        matrix: Any = as_csr(given).astype(dtype) if is_sparse(given) else np.ascontiguousarray(given, dtype)
     values = matrix.data if is_sparse(matrix) else matrix
     if not np.isfinite(values).all():
         bad = int(np.flatnonzero(~np.isfinite(values))[0])

@@ -16,7 +16,7 @@ import numpy as np
 from partwise.tasks.classification.data import is_partial, read_classes
 from partwise.tasks.classification.model import ClassModel
 from partwise.tasks.classification.suspects import ClassSuspects
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, is_real
 from partwise.tasks.common.label_arrays import check_k, example_weights, shown
 
@@ -126,7 +126,7 @@ class Classifier(ClassSuspects, ClassModel):
 
     # -- training -----------------------------------------------------------------------------------------------------
 
-    def fit(self, X, y, sample_weight=None, *, validation=None, checkpoint=None):
+    def fit(self, X, y=None, sample_weight=None, *, validation=None, checkpoint=None):
         """Train from nothing, or with ``warm_start=True`` from the previous weights.
 
         Parameters
@@ -141,6 +141,8 @@ class Classifier(ClassSuspects, ClassModel):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         before = dict(self.__dict__) if self.warm_start and hasattr(self, "weights_") else None
         X, y = self._validate(X, y)
@@ -167,6 +169,10 @@ class Classifier(ClassSuspects, ClassModel):
         self._solve(self._problem(X, truth, classes), loss, weight, held, start, seed, checkpoint)
         self.classes_ = classes
         return self
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        X, y = validation
+        return self._problem(self._validate(X, reset=False), self._truth(y, self.classes_), self.classes_)
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):
         """One epoch of an online solver over these examples, going on from the current weights.

@@ -179,7 +179,10 @@ def find_separator(lines: list[str], name: str) -> str:
     """The one that cuts all these lines, or most of them, into as many cells."""
     best: tuple[float, float, int, str] = (0.0, 0.0, 0, "")
     for separator in SEPARATORS:
-        rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        try:
+            rows = [row for row in csv.reader(lines, delimiter=separator) if row]
+        except csv.Error as error:
+            raise ValueError(f"{name}: its first lines cannot be cut into cells ({error}).") from None
         counts = [len(row) for row in rows]
         usual = max(set(counts), key=counts.count)
         if usual > 1:  # "1,5;2,5" is two numbers rather than three cells one of which is none

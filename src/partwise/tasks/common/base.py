@@ -6,16 +6,22 @@ nothing numerical happens here. Nothing imports scikit-learn, either: see `partw
 
 from __future__ import annotations
 
+import dataclasses
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from partwise import passes
+from partwise import kernels, passes
 from partwise.features.sparse_weights import SparseWeights
 from partwise.objective import likeliest_beta
+from partwise.tasks.common.parameters import Parameters
 from partwise.tasks.common.solving import Solving
+
+if TYPE_CHECKING:
+    from partwise.tasks.common.packed_corpus import PackedCorpus
 
 
 @dataclass(eq=False, repr=False)
@@ -58,6 +64,59 @@ class Structured(Solving):
         if (weight == 0).any():
             given, weight = given.take(np.flatnonzero(weight)), weight[weight > 0]
         return given, weight, held
+
+    # -- examples on disk ---------------------------------------------------------------------------------------------
+
+    def _fit_packed(self, corpus: PackedCorpus, given: Any, validation: Any, checkpoint: Any) -> Any:
+        """Train on a packed corpus; `given`: labels or weights that came with it, of which there may be none."""
+        loss = self._check_parameters()
+        if any(one is not None for one in given):
+            raise ValueError("A PackedCorpus has its labels and weights: give it alone.")
+        if not isinstance(self, corpus.task.core):
+            raise TypeError(f"{corpus!r} cannot be learnt by a {self._who}.")
+        if self._previous_weights is not None:
+            raise ValueError("warm_start=True cannot go on with a PackedCorpus, which has a vocabulary of its own.")
+        self._adopt(corpus)
+        problem, weight, shards = corpus.verified().problem, corpus.weight, corpus.shards
+        held = None
+        if validation is not None:
+            held = self._judge_by(validation, problem)
+        elif self.early_stopping:  # the last ones: taking any others would copy all that is left
+            n = kernels.n_examples(problem)
+            kept = n - len(self._hold_out(n, 0)[1])
+            held, problem = kernels.take(problem, slice(kept, n)), kernels.take(problem, slice(0, kept))
+            weight, shards = None if weight is None else weight[:kept], np.unique(np.minimum(shards, kept))
+        seed = self._seed()
+        self._solve(problem, loss, weight, held, None, seed, checkpoint, corpus, shards)
+        for name, beside, own in corpus.beside():
+            setattr(self, f"{name}_weights_", self._solve_beside(name, beside, loss, own, seed))
+        self._solved(problem)
+        return self
+
+    def _solved(self, problem: Any) -> None:
+        """What is to be told of a problem when it is solved."""
+
+    def _adopt(self, corpus: PackedCorpus) -> None:
+        """Take over what was learnt while packing; parameters that decide what was packed must be those, or not given."""
+        model, free = corpus.model(), {field.name for field in dataclasses.fields(Parameters)}
+        defaults = type(self)().parameters()
+        for name, packed in model.parameters().items():
+            mine = getattr(self, name)
+            if name in free or same(mine, packed):
+                continue
+            if not same(mine, defaults[name]):
+                raise ValueError(
+                    f"{corpus!r} was packed with {name}={packed!r}, and this {self._who} has {name}={mine!r}. It decides what "
+                    "is packed: leave it out, or pack again."
+                )
+            setattr(self, name, packed)
+        for name, value in vars(model).items():
+            if name not in model.parameters() and name != "weights_":
+                setattr(self, name, value)
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        """What held-out data say of weights, for a model that has learnt everything else."""
+        raise NotImplementedError
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
@@ -142,3 +201,16 @@ class Structured(Solving):
 
             raise NotFittedError(f"This {self._who} instance is not fitted yet: it has no {attribute!r}. Call 'fit' first.")
         return self._kept_weights
+
+
+def is_corpus(X: Any) -> bool:
+    """Whether it is a `PackedCorpus`; without importing it, for where nobody has, there can be none."""
+    module = sys.modules.get("partwise.tasks.common.packed_corpus")
+    return module is not None and isinstance(X, module.PackedCorpus)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values of a parameter are equal, arrays too."""
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return type(a) is type(b) and bool(a == b)

@@ -10,11 +10,13 @@ import importlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from partwise.tasks.common.command_options import Evaluate, Inspect, Options, Predict, Refusal, ReportOptions, Suspects, Training
+
+DEV_FORMAT = ("encoding", "separator", "comment")  #: options that may be needed to read held-out data
 
 
 class Seconds(dict[str, float]):
@@ -70,6 +72,7 @@ class Command:
     reader: ClassVar[str]  #: the function of the task's module ``files`` that `read` calls
     tiny: ClassVar[tuple[str, str]]  #: name and text of `workload`, made up
     usual: ClassVar[tuple[tuple[str, ...], ...]] = ()  #: options of ``train`` that wheels bring compiled code for, beside none
+    between: ClassVar[bytes | None] = None  #: what goes between the texts of two files that are read as one; None: they cannot
     forms: ClassVar[Mapping[str, Callable[[Any, Any], str | bytes]]]  #: formats of answers; the first is the usual one
 
     def module(self, role: str) -> Any:
@@ -81,6 +84,59 @@ class Command:
     def start(self, file: str, dev: str | None, options: Any, make: Callable[..., Any]) -> Training:
         """Read the files, and make the estimator: ``make(**parameters)`` adds all that was asked for."""
         raise NotImplementedError
+
+    def start_packed(self, file: str, dev: str | None, options: Any, make: Callable[..., Any]) -> Training:
+        """`start`, where the file is a packed corpus: how it was read was decided when it was packed."""
+        from partwise.tasks.common.packed_corpus import PackedCorpus
+
+        corpus = PackedCorpus(file)
+        if corpus.task.command is not self:
+            raise Refusal(f"{file} was packed for 'partwise train {corpus.task.verb}'.")
+        model = make()
+        for field in dataclasses.fields(options):
+            plain = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+            if field.name not in (*model.parameter_names(), *DEV_FORMAT) and getattr(options, field.name) != plain:
+                name = field.name.replace("_", "-")
+                raise Refusal(f"--{name} was decided when {file} was packed: leave it out, or pack again with it.")
+        held_out = None if dev is None else self.read_to_judge(corpus.model(), dev, options)
+        about = {key: value for key, value in corpus.manifest["about"].items() if key != "describe"}
+        said = f"{corpus.manifest['about'].get('describe', '')}, packed in {corpus.n_shards:,} shards".lstrip(", ")
+        metric = getattr(self, "metric", "accuracy")
+        made = self.training(model, corpus, held_out, said, lambda: about, metric=metric)
+        if held_out is None:
+            return made
+        validation = self.validation_of(corpus.model(), held_out)
+
+        def fit(checkpoint: Any, weight: Any = None) -> None:
+            model.fit(corpus, sample_weight=weight, validation=validation, checkpoint=checkpoint)
+
+        return made._replace(fit=fit, score=lambda: self.scores_held_out(model, held_out))
+
+    def validation_of(self, model: Any, held_out: Any) -> Any:
+        """Held-out data as the estimator takes them."""
+        return held_out
+
+    def scores_held_out(self, model: Any, held_out: Any) -> dict[str, Any]:
+        """Scores of held-out data that were read as training data are."""
+        return self.scores(model, held_out)
+
+    def packing(self, files: Sequence[str], options: Any, make: Callable[..., Any], jobs: int, say: Callable[[str], Any]) -> Any:
+        """How to pack files part by part, a `Packing`; None: they are packed as `start` reads them, in memory."""
+        return None
+
+    def joined(self, files: Sequence[str]) -> Any:
+        """Several files as one, for `start`: their texts one after the other."""
+        if len(files) == 1:
+            return files[0]
+        if self.between is None:
+            raise Refusal(f"Files of this task cannot be read one after the other as one. Give one file, not {len(files)}.")
+        from partwise.files.text_source import open_bytes, read_bytes
+
+        texts = []
+        for file in files:
+            with open_bytes(file) as (stream, name):
+                texts.append(read_bytes(stream, -1, name))
+        return self.between.join(texts)
 
     def inputs(self, options: Any) -> dict[str, Any]:
         """Files that the options name."""

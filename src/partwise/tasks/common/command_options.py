@@ -59,7 +59,7 @@ class Learning:
     C: float | None = option(LEARNING, "Weight of the losses against the regulariser. (default: by the loss)", "-C")
     solver: str | None = option(
         LEARNING,
-        "dca, sdm, lbfgs, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, kelley, bmrm, bmrm_ls, ocas, "
+        "dca, sdm, lbfgs, eg, sgd, pegasos, bcfw, mira, kbest_mira, perceptron, nslack, oneslack, kelley, bmrm, bmrm_ls, ocas, "
         "proximal, nrbm, polyak, sdcd, lse_cutting_plane, owlqn, admm; with parameters: \"nslack(variant='b')\". "
         "(default: by the loss)",
     )
@@ -88,6 +88,12 @@ class Run:
     start_from: Path | None = option(LEARNING, "A model of the same kind to go on from, with new data.")
     resume: bool = option(OUTPUT, "Go on with a run that was interrupted, from MODEL.checkpoint.", "--resume", default=False)
     checkpoint_every: float = option(OUTPUT, "Seconds between checkpoints; 0: none.", min=0.0, default=10.0)
+    cluster: str | None = option(
+        LEARNING, "Train a packed corpus on a dask cluster: tcp://scheduler:8786, or local[4]: four processes on this machine."
+    )
+    mixing_epochs: int | None = option(
+        LEARNING, "With --cluster, for solvers that visit one example at a time: epochs between two mixings.", min=1
+    )
     history: Path | None = option(OUTPUT, "Write the numbers of every epoch, as JSON.")
     curve: Path | None = option(OUTPUT, "Draw the learning curve, as PNG (or PDF, SVG).")
     certify: bool = option(

@@ -2,11 +2,11 @@
 
 Any safetensors reader sees the tensors. Our header is JSON text under the key ``partwise`` of the file's metadata::
 
-    {"format": "partwise-model", "format_version": 1, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
+    {"format": "partwise-model", "format_version": 4, "partwise_version": "0.1.0", "estimator": "SequenceLabeler",
      "parameters": {...}, "model": {"labels": ..., "n_features": ..., "temperature": ..., ...}, "crc32": {"weights": 123, ...}}
 
 Where most weights are zero, those are not kept, and weights may have fewer digits: see `partwise.tasks.common.weight_tensors`,
-which has the format versions too.
+which has the format versions up to 3 too. Since version 4 the header has a digest of its own (`partwise.files.tensors`).
 
 Loading executes nothing from the file: estimators, losses and solvers are looked up by name in fixed tables, and every value is
 built from JSON numbers and strings. Sizes come from the tensors really present, so a header cannot make the reader allocate (of
@@ -26,17 +26,18 @@ import numpy as np
 
 from partwise.features.given_labels import LONGEST
 from partwise.features.sparse_weights import n_not_zero, without_small
-from partwise.files.tensors import ModelFileError, read_tensors, write_tensors
+from partwise.files.tensors import SEALED, ModelFileError, read_tensors, write_tensors
 from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
 from partwise.tasks.common.registry import BY_ESTIMATOR
-from partwise.tasks.common.weight_tensors import LISTS, PRECISIONS, all_finite, from_tensors, to_tensors
+from partwise.tasks.common.weight_tensors import PRECISIONS, all_finite, from_tensors, to_tensors
 
-FORMAT, FORMAT_VERSION = "partwise-model", LISTS
+FORMAT = "partwise-model"
+FORMAT_VERSION = SEALED[FORMAT]  #: that is written; earlier ones are read
 #: the family was there first, and its files say so
 LOSS_TAGS: dict[str, Any] = {"loss" if kind is Family else name: kind for name, kind in LOSS_KINDS.items()}
 
-NOT_SAVED = ("callbacks",)  # code
+NOT_SAVED = ("callbacks", "engine", "mixing_epochs")  # code, and where it was trained
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -174,7 +175,7 @@ def save(estimator: Any, path: Any, precision: str | None = None, least: float =
         about, tensors = to_tensors(kept, estimator._label_rows(), precision)
     except TypeError as error:
         raise ModelFileError(f"{os.fspath(path)!r} was not written. {error}.") from None
-    write_tensors(path, header | about, {**tensors, **arrays})
+    write_tensors(path, header | about | {"format_version": FORMAT_VERSION}, {**tensors, **arrays})
     return 0 if kept is w else n_not_zero(w) - n_not_zero(kept)
 
 

@@ -43,6 +43,11 @@ random_state : int, RandomState or None, default=0
     Decides the order of the examples and what is held out; None: another one every time.
 n_jobs : int, optional
     Threads for passes over all examples. Never changes the answer.
+engine : {"dask", "parts"} or dask.distributed.Client, optional
+    Where passes over a `PackedCorpus` are made: by the workers of a cluster (see docs/cluster.md), or part by part in this
+    process, which gives the same result as a cluster. By default in threads.
+mixing_epochs : int, default=1
+    With `engine`, for solvers that visit one example at a time: epochs between two mixings (`partwise.solvers.mixing`).
 dtype : {"float64", "float32"}
     Of the weights.
 callbacks : callable or list of callables, optional
@@ -86,6 +91,8 @@ class Parameters:
     warm_start: bool = False
     random_state: Any = 0
     n_jobs: int | None = None
+    engine: Any = None
+    mixing_epochs: int = 1
     dtype: Any = "float64"
     callbacks: Any = None
     verbose: Any = 0
@@ -104,6 +111,11 @@ class Parameters:
         "patience": (is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "warm_start": (is_bool, "a bool"),
         "dtype": (is_dtype, "'float64' or 'float32'"),
+        "engine": (
+            lambda value: value is None or value in ("dask", "parts") or hasattr(value, "submit"),
+            "'dask', 'parts', a dask.distributed.Client or None",
+        ),
+        "mixing_epochs": (is_count(1), "an int in the range [1, inf)"),
         "verbose": (lambda value: is_bool(value) or is_count(0)(value), "a bool or an int in the range [0, inf)"),
         "callbacks": (is_callbacks, "a callable, a list of callables or None"),
     }

@@ -46,6 +46,13 @@ class RegisteredTask:
 TASKS = (
     RegisteredTask("classify", "classification", "Classifier", "classifies", "Learn to classify the rows of a table."),
     RegisteredTask("tag", "tagging", "SequenceLabeler", "labels sequences", "Learn to label sequences, from a column file."),
+    RegisteredTask(
+        "segment",
+        "segments",
+        "SegmentLabeler",
+        "finds segments",
+        "Learn to find labelled segments, scored as wholes, from a column file with chunk labels.",
+    ),
     RegisteredTask("parse", "dependency", "DependencyParser", "parses", "Learn to parse: dependency trees, from a treebank."),
     RegisteredTask("align", "alignment", "Aligner", "aligns", "Learn to align pairs of sequences."),
     RegisteredTask("fold", "folding", "RnaFolder", "folds RNA", "Learn to fold RNA: the base pairs of its secondary structure."),

@@ -92,6 +92,7 @@ class Constituency(Command):
     reading = ("encoding", "traces", "functions")
     forms = {"brackets": as_brackets, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_brackets_or_lines"
+    between = b"\n"
     tiny = "trees.mrg", TINY
     usual = ("--tags", "predicted"), ("--loss", "crf", "--tags", "predicted"), ("--markov", "-1")
 

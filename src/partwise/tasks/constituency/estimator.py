@@ -28,7 +28,7 @@ from partwise.structures.constituency.problem import (
     kbest_bytes,
     memory_needed,
 )
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_count, is_real, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
@@ -133,6 +133,8 @@ class ConstituencyParser(BracketSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         start = self._previous_weights
         given = read_constituents(X, y, self._tagged)
@@ -154,6 +156,9 @@ class ConstituencyParser(BracketSuspects, Structured):
     @property
     def _tagged(self) -> bool:
         return self.tags == "given"
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        return self._judge(self._read(*(validation if isinstance(validation, tuple) else (validation, None))))
 
     def _judge(self, held: Constituents | None) -> Any:
         if held is None:

@@ -89,6 +89,7 @@ class Parse(Command):
     reading = ("encoding",)
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}
     reader = "read_treebank"
+    between = b"\n\n"
     tiny = "trees.conllu", TINY.replace(" ", "\t")
     usual = (
         ("--projective",),

@@ -29,7 +29,7 @@ from partwise.structures.dependency.problem import TreeProblem, is_projective, t
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.problem import NOT_PROVEN, SUMS
 from partwise.structures.multiclass import multiclass_problem
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
@@ -153,6 +153,8 @@ class DependencyParser(TreeSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`, for the heads.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         start = self._previous_weights
         given = read_sentences(X, y, self.columns, None if start is None else self.columns_)
@@ -197,6 +199,10 @@ class DependencyParser(TreeSuspects, Structured):
         )
         return given.take(np.flatnonzero(fine)), weight[fine]
 
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        X, y = validation if isinstance(validation, tuple) else (validation, None)
+        return self._judge(read_sentences(X, y, self.columns, self.columns_))
+
     def _judge(self, held: Sentences | None) -> Any:
         if held is None:
             return None
@@ -223,23 +229,11 @@ class DependencyParser(TreeSuspects, Structured):
         gold = np.array([index.get(name or "", 0) for name in given.relations], np.int32)[known]
         rows = relation_rows(self, given, given.heads)
         problem = multiclass_problem(take_rows(rows, np.flatnonzero(known)), gold, len(names))
-        from partwise.solvers import solve
+        own = np.repeat(weight, given.lengths)[known]
+        self.relation_weights_ = self._solve_beside("relation", problem, loss, own, seed)
 
-        loss = learns_relations_by(loss)
-        chosen, solver = self._choose(loss, problem, "dca")
-        result = solve(
-            problem,
-            loss,
-            solver,
-            chosen.C,
-            sample_weight=np.repeat(weight, given.lengths)[known],
-            max_epochs=chosen.epochs,
-            tol=0.0,
-            seed=seed,
-            dtype=self._dtype,
-            evaluate="never",
-        )
-        self.relation_weights_ = result.w
+    def _loss_beside(self, loss: Loss) -> Loss:
+        return learns_relations_by(loss)
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
@@ -341,10 +335,11 @@ class DependencyParser(TreeSuspects, Structured):
         return found
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[int], float]]]:
-        """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle."""
+        """For each sentence a list of at most k pairs (heads, score), best first. k * words calls of the oracle.
+
+        With ``order=2``, whose best trees are searched for, trees may be missing.
+        """
         check_k(k)
-        if self.order == 2:
-            raise ValueError(f"The k best trees are known for order=1 only. This {self._who} has order=2.")
         given = self._read(X)
         return self._kbest(self._problem(given, labelled=False), k, given.words.starts, lambda i, heads: heads.tolist())
 
@@ -378,7 +373,8 @@ class DependencyParser(TreeSuspects, Structured):
         self.relation_weights_ = tensors["relation_weights"]
         if self.order == 2:
             pruner = tensors.get("pruner_weights")
-            if pruner is None or pruner.shape != self.weights_.shape or not np.isfinite(pruner).all():
+            kept = self.weights_
+            if pruner is None or (pruner.shape, pruner.dtype) != (kept.shape, kept.dtype) or not np.isfinite(pruner).all():
                 raise ValueError("the weights of the model that chooses arcs are missing, or not as many as those of arcs")
             self.pruner_weights_ = pruner
         wanted = (1 << RELATION_BITS) * len(self.classes_)

@@ -26,7 +26,7 @@ from partwise.structures.folding.problem import (
     possible_structure,
     which_pair,
 )
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, is_real, is_share, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.folding.data import Sequences, read_sequences
@@ -142,6 +142,8 @@ class RnaFolder(FoldingSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         given = read_sequences(X, y, self.pseudoknots)
         if given.partners is None:
@@ -164,6 +166,9 @@ class RnaFolder(FoldingSuspects, Structured):
             warnings.warn(f"{self._who}: there is no base pair in the training structures, and so none to learn.", stacklevel=2)
         self._solve(problem, loss, weight, self._judge(held, loss), self._previous_weights, seed, checkpoint)
         return self
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        return self._judge(read_sequences(*(validation if isinstance(validation, tuple) else (validation, None))), self._loss())
 
     def _judge(self, held: Sequences | None, loss: Loss) -> Any:
         if held is None:

@@ -141,6 +141,8 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
     rows = rows[:first] if first is not None else rows
     if not rows:
         raise ValueError(f"{name}: there are no sequences in it; expected FASTA, or a table with a column 'sequence'.")
+    if not any(row["sequence"] for row in rows):
+        raise ValueError(f"{name}, line {rows[0]['line']}: there are {len(rows)} titles, but not one base below them.")
     bases: list[np.ndarray] = []
     partners: list[np.ndarray | None] = []
     crossing = []

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from partwise.features.given_labels import GivenLabels, number_labels
-from partwise.features.rows import is_sparse
+from partwise.features.rows import as_csr, is_sparse
 from partwise.tasks.graphs.files import GraphSet
 
 GRAPHS, PICTURES, MULTILABEL = "graphs", "pictures", "multilabel"
@@ -103,7 +103,7 @@ def finite(values: np.ndarray, place: str) -> np.ndarray:
 def as_rows(x: Any, what: str) -> Any:
     """A 2-D array of floats, or a sparse matrix."""
     if is_sparse(x):
-        x = x.tocsr().astype(np.float64)
+        x = as_csr(x).astype(np.float64)
         finite(x.data, what + ", non-zero {}")
         return x
     try:

@@ -18,6 +18,7 @@ from partwise.engine.threads import in_threads
 from partwise.objective import best_outputs
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, make_search
+from partwise.tasks.common.base import is_corpus
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
@@ -145,6 +146,8 @@ class GraphLabeler(GraphSuspects, GraphModel):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss = self._check_parameters()
         start = self._previous_weights
         given = read_data(X, y, self.neighbours, self.unknown) if start is None else self._read_like(X, y)
@@ -161,6 +164,12 @@ class GraphLabeler(GraphSuspects, GraphModel):
         self._solve(problem, loss, weight, self._judge(held), start, seed, checkpoint)
         self._tell(problem)
         return self
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        return self._judge(self._read_like(*(validation if isinstance(validation, tuple) else (validation, None))))
+
+    def _solved(self, problem: Any) -> None:
+        self._tell(problem)
 
     def _judge(self, held: Graphs | None) -> Any:
         if held is None or held.labels is None:

@@ -18,6 +18,7 @@ import io
 import json
 import os
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -99,7 +100,7 @@ def read_graphs(source: Any, encoding: str = "utf-8", first: int | None = None) 
         place = f"{name}, line {number}"
         try:
             row = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise ValueError(f"{place}: not JSON ({error}).") from None
         graph, labels = read_row(row, place)
         if found.graphs and isinstance(graph, Graph) != isinstance(found.graphs[0], Graph):
@@ -150,8 +151,10 @@ def read_arrays(data: bytes, name: str, first: int | None) -> GraphSet:
     """Pictures in an .npz file."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
-            arrays = {key: file[key] for key in file.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            arrays = {key: file[key] for key in ("images", "labels") if key in file.files}
+            if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+                raise ValueError("what is in it are no arrays")
+    except (ValueError, OSError, EOFError, RuntimeError, SyntaxError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{name}: not an .npz file of plain arrays ({error}).") from None
     images, labels = arrays.get("images"), arrays.get("labels")
     if images is None or images.ndim not in (3, 4) or images.dtype.kind not in "biuf":

@@ -117,6 +117,9 @@ class Rank(Command):
 
         return read_letor(file, normalize=False, encoding=options.encoding)  # whether to scale is the model's choice
 
+    def scores_held_out(self, model: Any, held_out: Any) -> dict[str, Any]:
+        return scores_of(held_out, model.predict(held_out), model.k)  # they are scaled already
+
     def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
         data = self.read(file, options).widened(model.n_features_in_)
         return data if is_raw(model) else data.normalized()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.features.rows import is_sparse
+from partwise.features.rows import as_csr, is_sparse
 from partwise.tasks.ranking.files import RankingSet
 from partwise.tasks.ranking.scores import members_of
 
@@ -72,8 +72,10 @@ def read_documents(X: Any, y: Any = None, groups: Any = None, qid: Any = None, d
 
 def check_features(X: Any, dtype: Any) -> Any:
     """A matrix of finite numbers, one row for each document."""
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: X must hold real numbers. Got dtype {X.dtype}.")
     if is_sparse(X):
-        matrix = X.tocsr().astype(dtype)
+        matrix = as_csr(X).astype(dtype)
         if not matrix.has_canonical_format:
             matrix = matrix.copy()
             matrix.sum_duplicates()
@@ -81,11 +83,16 @@ def check_features(X: Any, dtype: Any) -> Any:
         try:
             matrix = np.array(X, dtype)
         except (ValueError, TypeError) as error:
-            raise ValueError(
+            raise type(error)(
                 f"X must hold numbers only, but {error}. Leave out columns of other kinds; the one that names queries is 'qid'."
             ) from None
     if matrix.ndim != 2:
-        raise ValueError(f"Expected X with one row of features for each document, a 2D array. Got {matrix.ndim}D.")
+        raise ValueError(
+            f"Expected X with one row of features for each document, a 2D array. Got {matrix.ndim}D. Reshape your data: "
+            "X.reshape(1, -1) is one document, X.reshape(-1, 1) many of one feature."
+        )
+    if not matrix.shape[1]:
+        raise ValueError(f"X has no columns: 0 feature(s) (shape={matrix.shape}) while a minimum of 1 is required.")
     values = matrix.data if is_sparse(matrix) else matrix
     if not np.isfinite(values).all():
         bad = int(np.argmin(np.isfinite(values)))

@@ -14,7 +14,7 @@ import numpy as np
 
 from partwise.losses.records import Loss, get_loss
 from partwise.structures.ranking.problem import POSITIONS, pair_problem, pairs_of, position_weights, ranking_problem
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_count, one_of
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import count_in
@@ -127,7 +127,7 @@ class Ranker(RankingSuspects, Structured):
                 f"The loss {loss.name!r} sums over all rankings of a query, and no algorithm does that in reasonable time. Take "
                 "objective='pairwise' for it, or a loss that looks at the best ranking: 'hinge', 'ramp', 'ramp_do', 'perceptron'."
             )
-        position_weights(self.positions, self.k)
+        position_weights(self.positions, self.k, 1)
         return loss
 
     # -- training -----------------------------------------------------------------------------------------------------
@@ -152,10 +152,16 @@ class Ranker(RankingSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, groups, sample_weight, qid), validation, checkpoint)
         loss = self._check_parameters()
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.relevance is None:
             raise ValueError("There is no relevance to learn from: give y, or a RankingSet.")
+        if len(given) < 2:
+            words = "One document, 1 sample, has no rank" if len(given) else "X has no rows"
+            shape = f"{len(given)} sample(s) (shape={given.X.shape})"
+            raise ValueError(f"{words}: {self._who} got {shape} while a minimum of 2 is required.")
         if given.qid is None:
             warnings.warn(
                 f"{self._who}: neither `groups` nor `qid` says which query each document belongs to: all {len(given)} are taken "
@@ -206,6 +212,10 @@ class Ranker(RankingSuspects, Structured):
             weights = weights / np.maximum(np.bincount(query, minlength=len(lengths)), 1)
         return pair_problem(some.X, first, second, self._dtype), weights[query]
 
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        X, y, of_query = (*(validation if isinstance(validation, tuple) else (validation,)), None, None)[:3]
+        return self._judge(read_documents(X, y, of_query, dtype=self._dtype))
+
     def _judge(self, held: Documents | None) -> Any:
         if held is None:
             return None
@@ -227,7 +237,7 @@ class Ranker(RankingSuspects, Structured):
         weights = self._require_fitted()
         given = read_documents(X, y, groups, qid, self._dtype)
         if given.X.shape[1] != weights.size:
-            raise ValueError(f"X has {given.X.shape[1]} features, but {self._who} was trained with {weights.size}.")
+            raise ValueError(f"X has {given.X.shape[1]} features, but {self._who} is expecting {weights.size} features as input.")
         self._check_names(given, list(getattr(self, "feature_names_in_", [])))
         return given
 

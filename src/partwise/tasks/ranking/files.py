@@ -117,9 +117,10 @@ class RankingSet:
         X = self.X.tocsr(copy=True)
         for own in self.queries:
             entries = np.concatenate([np.arange(X.indptr[i], X.indptr[i + 1]) for i in own])
-            largest = np.zeros(X.shape[1])
-            np.maximum.at(largest, X.indices[entries], np.abs(X.data[entries]))
-            X.data[entries] /= np.where(largest > 0.0, largest, 1.0)[X.indices[entries]]
+            _, column = np.unique(X.indices[entries], return_inverse=True)  # not all columns: a number may be any
+            largest = np.zeros(column.max(initial=-1) + 1)
+            np.maximum.at(largest, column, np.abs(X.data[entries]))
+            X.data[entries] /= np.where(largest > 0.0, largest, 1.0)[column]
         return replace(self, X=X)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,7 +117,9 @@ class Evaluate(ColumnFormat, common.Evaluate):
     baseline_column: int | None = option(COMPARING, "A column with another system's labels, likewise.")
     test: str = option(COMPARING, "randomisation (approximate) or bootstrap (paired).", default="randomisation")
     conlleval: bool = option(None, "Print what conlleval prints, to the letter.", "--conlleval", default=False)
-    confusion: bool = option(None, "Which labels are taken for which.", "--confusion", default=False)
+    confusion: bool = option(None, "Which labels, and entities, are taken for which.", "--confusion", default=False)
+    partial: bool = option(None, "Entities found in part: strict, exact, partial, type.", "--partial", default=False)
+    picture: Path | None = option(None, "Draw which entities are taken for which, as SVG, PNG or PDF.")
     scheme: str | None = option(LABELS, "Chunk labels of the file are in this scheme. (default: that of the training data)")
 
 
@@ -174,6 +177,7 @@ class Tag(Command):
     report_options = ReportOptions
     reading = ("separator", "comment", "encoding", "label_column", "unknown_label")
     forms = dict.fromkeys(("columns", "jsonl"))  # type: ignore[assignment]  # written part by part
+    between = b"\n\n"
     tiny = "chunks.txt", "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nit P B-NP\nsleeps V B-VP\n. . O\n"
     usual = (
         ("--templates", "words"),
@@ -237,6 +241,24 @@ class Tag(Command):
         score = None if held_out is None else lambda: scores_of(tagger, held_out)
         judged_by = "f1" if metric == "f1" else "accuracy"
         return Training(tagger, fit, data.describe(), about, score, judged_by, n_examples=data.n_sentences)
+
+    def packing(self, files: Any, options: Options, make: Callable[..., Any], jobs: int, say: Callable[[str], Any]) -> Any:
+        from partwise.tasks.tagging.packing import packing
+
+        return packing(files, options, make, jobs, say)
+
+    def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
+        from partwise.tasks.tagging.files import Source
+
+        return dataclasses.replace(Source.of(options), label_column=model.label_column_).read(file)
+
+    def validation_of(self, model: Any, held_out: Any) -> Any:
+        return held_out.columns, held_out.labels
+
+    def scores_held_out(self, model: Any, held_out: Any) -> dict[str, Any]:
+        model.keep_held_out = True
+        model._judge_by((held_out.columns, held_out.labels), model._pack_columns(held_out.columns.take([]), None))
+        return scores_of(model, held_out)
 
     def like(self, model: Any, more: dict[str, Any]) -> Any:
         made = super().like(model, more)
@@ -330,7 +352,7 @@ def scores_of(tagger: Any, data: Any) -> dict[str, Any]:
 
     held_out, truth = tagger.held_out_, data.labels
     del tagger.held_out_
-    codes = held_out.answers(tagger.weights_, tagger.n_jobs)
+    codes = held_out.answers(tagger._kept_weights, tagger.n_jobs)
     if truth.is_partial:
         return {"accuracy": acceptable_share(truth, codes, tagger.classes_)}
     report = report_coded(truth.codes, codes, data.columns.starts, truth.distinct, tagger.classes_.tolist())

@@ -18,16 +18,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from partwise.text.chunk_schemes import (
-    Boundaries,
-    Coded,
-    LabelTable,
-    check_coded,
-    code_sequences,
-    is_chunking,
-    label_table,
-    read_boundaries,
-)
+from partwise.text.chunk_schemes import Boundaries, LabelTable, is_chunking, label_table, read_boundaries
+from partwise.text.label_codes import Coded, check_coded, code_sequences
 
 Labels = Sequence[Sequence[Any]]
 ADVICE = " Precision, recall and F1 are of spans; for labels that are not chunk tags there are the accuracies."

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from partwise.features.given_labels import GivenLabels, number_labels
-from partwise.features.rows import is_sparse
+from partwise.features.rows import as_csr, is_sparse
 from partwise.text.attributes import LISTS
 from partwise.text.columns import Columns, code_tokens
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX
@@ -169,7 +169,7 @@ def _is_number(value: Any) -> bool:
 
 def _as_matrix(x: Any, dtype: Any, what: str) -> Any:
     if is_sparse(x):
-        x = x.tocsr().astype(dtype)
+        x = as_csr(x).astype(dtype)
         if not x.has_canonical_format:
             x = x.copy()
             x.sum_duplicates()

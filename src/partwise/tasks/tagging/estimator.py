@@ -8,6 +8,7 @@ with the penalty Omega(w) = l1_ratio ||w||_1 + (1 - l1_ratio)/2 ||w||^2.
 from __future__ import annotations
 
 import copy
+import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
@@ -19,6 +20,7 @@ from partwise import kernels
 from partwise.features.given_labels import GivenLabels, learn_labels
 from partwise.losses.records import Loss
 from partwise.structures.common.hidden import States
+from partwise.tasks.common.base import is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, one_of
 from partwise.tasks.common.label_arrays import example_weights, shown
 from partwise.tasks.tagging import held_out
@@ -168,6 +170,8 @@ class SequenceLabeler(Decoder):
             What it takes to go on after an interruption is written there now and then; if it is there already, training goes on
             from it, exactly as if nothing had happened. Removed when done.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight, lengths), validation, checkpoint)
         loss = self._check_parameters()
         self._check_class_weight(loss)
         warm = self.warm_start and hasattr(self, "weights_")
@@ -181,6 +185,8 @@ class SequenceLabeler(Decoder):
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
         self._warn_if_large(rows.n_features, len(classes) * self.hidden)
+        if len(classes) == 1:
+            warnings.warn(f"{self._who}: there is one label only, {shown(classes)}: nothing can be learnt.", stacklevel=2)
         problem = self._problem(encoder, rows, tokens, classes, gold, known)
         start = self._grown(self.weights_, self.n_features_in_, problem) if warm else None
         seed = self._seed()
@@ -213,6 +219,10 @@ class SequenceLabeler(Decoder):
         problem = self._problem(encoder, self._encode(encoder, tokens, "transform"), tokens, classes)
         states = States(len(classes), self.hidden)
         return held_out.from_labels(problem, given, classes, states.label_costs(costs)[: len(classes)], self.hidden)
+
+    def _judge_by(self, validation: Any, problem: Any) -> Any:
+        held = self._validation(validation, self.encoder_, self.classes_, self.label_column_, problem.costs)
+        return self._judge(held, self.classes_)
 
     def _judge(self, held: HeldOut | None, classes: np.ndarray) -> Any:
         if self.keep_held_out:
@@ -316,9 +326,7 @@ class SequenceLabeler(Decoder):
         self._warn_if_large(encoder.n_features, len(classes) * self.hidden)
 
         def pack(part: Columns):
-            tokens = self._tokens(part, None, encoder)
-            gold, known = self._codes(labels(part, y), classes, tokens)
-            return self._problem(encoder, encoder.transform(part), tokens, classes, gold, known)
+            return self._pack_columns(part, labels(part, y), encoder, classes)
 
         nothing = pack(first.take([]))
         chosen, one_by_one = self._choose(loss, nothing, streamed=True)
@@ -331,6 +339,13 @@ class SequenceLabeler(Decoder):
         self._run(solver, task, loss, self._judge(held, classes), start, checkpoint, chosen.epochs, evaluate="never")
         self._learned(encoder, classes, column)
         return self
+
+    def _pack_columns(self, part: Columns, given: GivenLabels | None, encoder: Any = None, classes: Any = None) -> Any:
+        """A part of the training data, packed for a vocabulary and labels that are known: by default those of the model."""
+        encoder, classes = encoder or self.encoder_, self.classes_ if classes is None else classes
+        tokens = self._tokens(part, None, encoder)
+        gold, known = (None, None) if given is None else self._codes(given, classes, tokens)
+        return self._problem(encoder, encoder.transform(part), tokens, classes, gold, known)
 
     def _check_class_weight(self, loss: Loss) -> None:
         if self.class_weight is not None and not loss.uses_cost:

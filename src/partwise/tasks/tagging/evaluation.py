@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.tasks.common.command import Seconds, Told
+from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.counts import SequenceCounts, sequence_counts_coded
+from partwise.tasks.tagging.entity_matches import Entities, EntityConfusion, EntityMatches
 from partwise.tasks.tagging.files import Source, column_called
 from partwise.tasks.tagging.report import Report, report_coded
 from partwise.tasks.tagging.resampling import Comparison, compare
+from partwise.tasks.tagging.scores import SpanScores
 from partwise.text.columns import Columns
 
 MOST_SHOWN = 20  # confusions in the table
@@ -45,6 +48,17 @@ def evaluate(model: Any, baseline: Any, file: str, options: Any, seconds: Second
     coded = (truth.codes, predicted.codes, columns.starts, truth.names, predicted.names)
     report = report_coded(*coded, **{**draws, "n_resamples": options.resamples if options.intervals else 0})
     found: dict[str, Any] = {**dict.fromkeys(("accuracy", "f1", "precision", "recall")), **report.to_dict()}
+    matches: dict[str, EntityMatches] = {}
+    entities: EntityConfusion | None = None
+    if report.spans is not None:
+        both = Entities.coded(*coded)
+        matches, entities = both.matches(), both.confusion()
+        found |= {"averages": averages(report.spans), "matches": {kind: one.to_dict() for kind, one in matches.items()}}
+        found["entity_confusion"] = entities.to_dict()
+        if options.picture is not None:
+            entities.save(options.picture)
+    elif options.picture is not None:
+        raise Refusal("--picture shows entities, and these labels are not chunk tags.")
     comparisons: list[Comparison] = []
     if baseline is not None or options.baseline_column is not None:
         rival = (
@@ -60,7 +74,20 @@ def evaluate(model: Any, baseline: Any, file: str, options: Any, seconds: Second
     if options.confusion:
         found["confusion"] = [{"true": a, "predicted": b, "tokens": n} for a, b, n in mistakes]
     found["tokens_per_second"] = columns.n_tokens / max(seconds["label"], 1e-9) if model is not None else None
-    return Told(found, said(report, comparisons, mistakes, options.conlleval))
+    told = said(report, comparisons, mistakes, options.conlleval)
+    if options.confusion and entities is not None:
+        told.append(f"entities: true (rows), answered (columns)\n\n{entities}\n")
+    return Told(found, [*told, *([matches_table(matches)] if options.partial and matches else [])])
+
+
+def averages(spans: SpanScores) -> dict[str, dict[str, float]]:
+    """Means of the types' scores, plain ("macro") and weighted by the number of true spans ("weighted"); 0 without types."""
+    names, types = ("precision", "recall", "f1"), list(spans.by_type.values())
+    table = np.array([[getattr(one, name) for name in names] for one in types]).reshape(len(types), 3)
+    support = np.array([one.n_true for one in types], float)
+    weights = {"macro": np.ones(len(types)), "weighted": support}
+    means = {key: (own @ table / own.sum()).tolist() if own.sum() else [0.0] * 3 for key, own in weights.items()}
+    return {key: dict(zip(names, values, strict=True)) for key, values in means.items()}
 
 
 def in_column(columns: Columns, option: str, column: int) -> Labelled:
@@ -167,4 +194,19 @@ def confusion_table(mistakes: list[Confusion]) -> Any:
     table.add_column("tokens", justify="right")
     for true, predicted, n in shown:
         table.add_row(Text(true), Text(predicted), f"{n:,}")
+    return table
+
+
+def matches_table(matches: dict[str, EntityMatches]) -> Any:
+    """Entities found in part, counted in each of the four ways."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title="entities found in part", title_justify="left", padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("counted", no_wrap=True)
+    for title in ("precision", "recall", "F1", "correct", "incorrect", "partial", "missed", "spurious"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for kind, one in matches.items():
+        counts = (one.correct, one.incorrect, one.partial, one.missed, one.spurious)
+        table.add_row(kind, *(f"{100 * x:.2f}" for x in (one.precision, one.recall, one.f1)), *(f"{n:,}" for n in counts))
     return table

@@ -24,6 +24,7 @@ from partwise.tasks.common.model_report import (
 )
 from partwise.tasks.tagging.answers import Answers
 from partwise.tasks.tagging.counts import number_pair_coded
+from partwise.tasks.tagging.entity_matches import Entities
 from partwise.tasks.tagging.evaluation import by_model, in_column
 from partwise.tasks.tagging.files import Source, line_numbers
 from partwise.tasks.tagging.report import Report, report_coded
@@ -67,7 +68,11 @@ def report(model: Any, file: str, options: Any) -> ModelReport:
     return ModelReport(
         scores=score_rows(found),
         unit="sentences",
-        tables=[*types_of(found), label_table(confusions.by_label(), "Labels of tokens", "label")],
+        tables=[
+            *types_of(found),
+            *([] if found.spans is None else entity_tables(Entities(pair))),
+            label_table(confusions.by_label(), "Labels of tokens", "label"),
+        ],
         confusion=confusions.table("tokens"),
         mistakes=mistakes,
         more_mistakes=more,
@@ -126,6 +131,24 @@ def types_of(found: Report) -> list[ReportTable]:
         columns = (*columns[:4], "F1 from", "F1 to", *columns[4:])
         rows = [[*row[:4], *limits.get(row[0], nothing), *row[4:]] for row in rows]
     return [ReportTable("types", made.title, columns, rows, made.note)]
+
+
+def entity_tables(entities: Entities) -> list[ReportTable]:
+    """Chunks found in part, and which types are taken for which."""
+    rows = [
+        [kind, one.precision, one.recall, one.f1, one.correct, one.incorrect, one.partial, one.missed, one.spurious]
+        for kind, one in entities.matches().items()
+    ]
+    columns = ("counted", "precision", "recall", "F1", "correct", "incorrect", "partial", "missed", "spurious")
+    note = "Strict: type and both ends; exact: both ends; partial: half a point for a shared token; type: that and the type."
+    confusion = entities.confusion()
+    counts = [[name, *row] for name, row in zip(confusion.rows, confusion.counts.tolist(), strict=True)]
+    return [
+        ReportTable("matches", "Chunks found in part", columns, rows, note),
+        ReportTable(
+            "entities", "Chunks taken for others", ("true", *confusion.columns), counts, "What is true (rows), what was answered."
+        ),
+    ]
 
 
 def probabilities(model: Any, columns: Columns, sentences: LabelledSentences) -> tuple[np.ndarray, np.ndarray] | None:

@@ -16,7 +16,8 @@ import numpy as np
 
 from partwise.features.given_labels import GivenLabels
 from partwise.tasks.tagging.counts import Labels, Numbered, match_spans, number_pair, number_pair_coded
-from partwise.text.chunk_schemes import FORM, Coded, label_table, read_boundaries, split_label
+from partwise.text.chunk_schemes import FORM, label_table, read_boundaries, split_label
+from partwise.text.label_codes import Coded
 
 Span = tuple[str, int, int]
 

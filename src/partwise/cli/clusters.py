@@ -1,0 +1,43 @@
+"""``--cluster``: workers on this machine or on others, by dask."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from partwise.tasks.common.command_options import Refusal
+
+
+@contextlib.contextmanager
+def cluster_client(where: str | None) -> Iterator[Any]:
+    """A client of the cluster that is meant, None if none is; a local one ends with the block.
+
+    Parameters
+    ----------
+    where : str, optional
+        "local[4]": four processes on this machine, "local": as many as it has cores; or the address of a scheduler.
+    """
+    if where is None:
+        yield None
+        return
+    try:
+        import distributed
+    except ImportError:
+        raise Refusal("--cluster needs dask.distributed: pip install 'partwise[cluster]'.") from None
+    local = re.fullmatch(r"local(?:\[(\d+)\])?", where)
+    if local is not None:
+        n = None if local[1] is None else int(local[1])
+        if n == 0:
+            raise Refusal("--cluster local[0]: there must be a worker at least.")
+        how = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
+            yield client
+        return
+    try:
+        client = distributed.Client(where, timeout=20)
+    except (OSError, ValueError, TypeError) as error:
+        raise Refusal(f"--cluster {where}: there is no scheduler to be reached ({error}).") from None
+    with client:
+        yield client

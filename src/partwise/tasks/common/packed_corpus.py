@@ -1,0 +1,224 @@
+"""`PackedCorpus`: training data packed on disk by ``partwise pack``, mapped into memory, for every estimator and solver.
+
+A packed problem is a NamedTuple of flat arrays; here the arrays are files (`partwise.files.packed_arrays`). Mapped, they are the
+same arrays to every loop, and the system keeps in memory what it has room for. A shard is a range of examples that lie together:
+solvers that visit one example after the other go through a shard before they turn to the next, and a cluster gives each worker
+some of them. How shards were cut changes nothing for solvers that look at all examples at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.engine.places import Places
+from partwise.files.named_arrays import apart, together
+from partwise.files.packed_arrays import PackedError, map_arrays, read_manifest
+from partwise.files.version import __version__
+from partwise.tasks.common.registry import BY_ESTIMATOR, RegisteredTask
+
+MODEL = "model"
+
+
+class PackedCorpus:
+    """Training data on disk, to be given to ``fit`` instead of `X`.
+
+    Parameters
+    ----------
+    path : path
+        A folder that ``partwise pack`` or `partwise.pack` wrote.
+    verify : bool, default=True
+        Compare all checksums before the data are used, which reads them once. Compiled loops trust what they read: leave it out
+        only for data that were verified on this disk before.
+
+    Examples
+    --------
+    >>> corpus = PackedCorpus("corpus.packed")                                # doctest: +SKIP
+    >>> SequenceLabeler(loss="crf", solver="lbfgs").fit(corpus)               # doctest: +SKIP
+    """
+
+    def __init__(self, path: Any, verify: bool = True):
+        self.path, self.verify = os.path.abspath(os.fspath(path)), verify
+        self.manifest = read_manifest(self.path)
+        if self.manifest.get("estimator") not in BY_ESTIMATOR:
+            raise PackedError(f"{self.path!r} was packed for a {self.manifest.get('estimator')!r}, which is not known here.")
+        try:
+            self.shards = np.array(self.manifest["shards"], np.int64)
+            self._sums = [int(number) for number in self.manifest["shard_crc32"]]
+            described = dict(self.manifest["problems"])
+            arrays = map_arrays(self.path, self.manifest)
+            self._problems = {name: together(about, below(arrays, prefix(name))) for name, about in described.items()}
+            self.problem = self._problems[""]
+            self._check()
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            if isinstance(error, PackedError):
+                raise
+            raise PackedError(f"{self.path!r} is damaged or was altered: {error}") from None
+        self._weights = {name: arrays.get(f"{prefix(name)}sample_weight") for name in self._problems}
+        self._sound: set[int] = set()  #: shards whose checksum was right
+
+    def _check(self) -> None:
+        edges, n = self.shards, int(kernels.n_examples(self.problem))
+        if edges.ndim != 1 or len(edges) < 2 or edges[0] or edges[-1] != n or (np.diff(edges) < 0).any():
+            raise ValueError(f"its shards are not those of {n} examples")
+        if len(self._sums) != len(edges) - 1:
+            raise ValueError("its shards and their checksums do not match")
+
+    def __repr__(self) -> str:
+        return f"<PackedCorpus {self.path!r}: {len(self):,} examples in {self.n_shards:,} shards, for {self.task.verb!r}>"
+
+    def __len__(self) -> int:
+        return int(self.shards[-1])
+
+    @property
+    def n_shards(self) -> int:
+        """Number of shards."""
+        return len(self._sums)
+
+    @property
+    def task(self) -> RegisteredTask:
+        """The task it was packed for."""
+        return BY_ESTIMATOR[self.manifest["estimator"]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return sum(array.nbytes for one in self._problems.values() for array in apart(one)[1].values())
+
+    @property
+    def digest(self) -> int:
+        """A checksum of everything in it."""
+        return int(self.manifest["crc32"])
+
+    @property
+    def weight(self) -> np.ndarray | None:
+        """Weights of the examples; None: all are one."""
+        return self._weights[""]
+
+    def beside(self) -> Iterator[tuple[str, Any, np.ndarray | None]]:
+        """Names of further problems of the task, the problems, and weights of their examples."""
+        for name, problem in self._problems.items():
+            if name:
+                yield name, problem, self._weights[name]
+
+    def model(self) -> Any:
+        """The estimator that packed it: it has learnt everything but weights."""
+        from partwise.tasks.common import model_file
+
+        return model_file.load(os.path.join(self.path, MODEL), plain=True)
+
+    def shard(self, k: int) -> Any:
+        """The examples of shard k, as a problem; a shard that is damaged is a PackedError that names it."""
+        first, last = (int(edge) for edge in self.shards[k : k + 2])
+        part = kernels.take(self.problem, slice(first, last))
+        if self.verify and k not in self._sound:
+            if checksum_of(part, self.problem) != self._sums[k]:
+                raise PackedError(
+                    f"{self.path!r}: shard {k} (examples {first} to {last - 1}) is damaged: its checksum does not match."
+                )
+            self._sound.add(k)
+        return part
+
+    def verified(self) -> PackedCorpus:
+        """Itself, all checksums compared, if that is wanted."""
+        if self.verify and len(self._sound) < self.n_shards:
+            if shared_checksum(self.problem) != self.manifest["shared_crc32"]:
+                raise PackedError(f"{self.path!r}: what all its shards share is damaged: its checksum does not match.")
+            for name, problem, _ in self.beside():
+                if checksum_of(problem, None) != self.manifest["beside_crc32"].get(name):
+                    raise PackedError(f"{self.path!r}: the problem {name!r} is damaged: its checksum does not match.")
+            for k in range(self.n_shards):
+                self.shard(k)
+        return self
+
+    def places(self, engine: Any, n_jobs: int | None = None) -> Places:
+        """Its examples in several places: "parts" of this process, or the workers of a dask cluster ("dask", or its client)."""
+        few = np.unique(np.round(np.linspace(0, self.n_shards, min(self.n_shards, LEAVES) + 1)).astype(int))
+        load = functools.partial(load_part, self.path, self.verify, versions())
+        given = (self.problem, self.shards[few], load, n_jobs)
+        if isinstance(engine, str) and engine == "parts":
+            return Places(*given, digest=self.digest)
+        from partwise.engine.dask_places import DaskPlaces
+
+        return DaskPlaces(client_of(engine), *given, digest=self.digest, versions=versions)
+
+
+LEAVES = 32  # parts that a cluster works on, at most: a sum of gradients costs an addition for each
+
+
+def client_of(engine: Any) -> Any:
+    """The client of a cluster: `engine` itself, or that in use."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError("engine='dask' needs dask.distributed: pip install 'partwise[cluster]'.") from None
+    if isinstance(engine, distributed.Client):
+        return engine
+    try:
+        return distributed.get_client()
+    except ValueError:
+        raise ValueError(
+            "engine='dask' needs a cluster: with dask.distributed.Client(...): around this call, or engine=client."
+        ) from None
+
+
+def versions() -> dict[str, str]:
+    """What must be the same on all machines that work together."""
+    import platform
+
+    return {"python": platform.python_version(), "numpy": np.__version__, "partwise": __version__}
+
+
+@functools.lru_cache(maxsize=4)
+def opened(path: str, verify: bool, digest: float) -> PackedCorpus:
+    """A corpus, once for each process."""
+    return PackedCorpus(path, verify)
+
+
+def load_part(path: str, verify: bool, expected: dict[str, str], first: int, last: int) -> Any:
+    """Examples of a corpus, which are whole shards, in the process where this is called; checksums are compared."""
+    if (found := versions()) != expected:
+        raise RuntimeError(f"A worker has other versions: {found}, instead of {expected}.")
+    try:
+        corpus = opened(path, verify, os.stat(os.path.join(path, "manifest.json")).st_mtime)
+    except OSError as error:
+        raise PackedError(f"A worker cannot read {path!r}, which all must see under that name: {error}") from None
+    for k in range(int(np.searchsorted(corpus.shards, first)), int(np.searchsorted(corpus.shards, last))):
+        corpus.shard(k)
+    return kernels.take(corpus.problem, slice(first, last))
+
+
+def prefix(name: str) -> str:
+    """What the names of the arrays of a problem begin with; the main one has no name."""
+    return f"{name or 'main'}."
+
+
+def below(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """Those whose names begin so, without that."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def checksum_of(part: Any, whole: Any) -> int:
+    """Of the arrays of a problem, but for those that it shares with `whole`."""
+    shared = set() if whole is None else {id(array) for array in apart(whole)[1].values()}
+    found = 0
+    for array in apart(part)[1].values():
+        if id(array) not in shared and array.size:
+            found = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, found)
+    return found
+
+
+def shared_checksum(problem: Any) -> int:
+    """Of the arrays that all shards share."""
+    few = apart(kernels.take(problem, slice(0, 0)))[1]
+    found = 0
+    for name, array in apart(problem)[1].items():
+        if few[name] is array and array.size:
+            found = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, found)
+    return found

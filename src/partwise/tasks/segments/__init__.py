@@ -1,0 +1,1 @@
+"""Labelled segments of sequences: entities, chunks, with features of whole segments."""

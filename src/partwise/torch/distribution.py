@@ -1,0 +1,202 @@
+"""What all distributions over structures have: p(y) = exp(s(y)) / Z over the outputs y of every example of a batch.
+
+A subclass says what its score tensors are, how an output is scored (`score_of`) and what a wrong output costs; the rest is here.
+All methods are batched, and differentiable in the scores where that means something. On the CPU they run the library's compiled
+oracles (`operators`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor
+
+from partwise.torch.operators import OPERATORS, sums
+
+D = TypeVar("D", bound="StructuredDistribution")
+
+
+class StructuredDistribution:
+    """Base class; see the subclasses.
+
+    Attributes
+    ----------
+    tensors : tuple of Tensor
+        Scores as the operators take them.
+    lengths : Tensor (B,) or (B, 2), int64
+        Of each example, on the CPU.
+    """
+
+    structure: str
+    argument_names: tuple[str, ...]
+
+    def __init__(self, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width: int):
+        self.tensors, self.lengths, self.sizes, self.width = tuple(tensors), lengths, list(sizes), width
+        self._sums: tuple[Tensor, ...] | None = None
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # What subclasses say
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _with(self: D, tensors: Sequence[Tensor]) -> D:
+        """The same batch with other scores."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.tensors, other._sums = tuple(tensors), None
+        return other
+
+    def score_of(self, outputs: Tensor) -> Tensor:
+        """s(y) of given outputs, (B,): differentiable in the scores."""
+        raise NotImplementedError
+
+    def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
+        """What each part costs against the target, in the shapes of `tensors`; None where nothing costs."""
+        raise NotImplementedError
+
+    def restricted(self: D, allowed: Any) -> D:
+        """The same without the outputs that are not acceptable: their scores are -inf."""
+        raise NotImplementedError
+
+    def _shaped(self, tensors: Sequence[Tensor]) -> Any:
+        """Part tensors in the shapes that the caller gave the scores in."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Scores
+    # ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def scores(self) -> list[Tensor]:
+        """Those of `tensors` that are scores."""
+        return [tensor for tensor in self.tensors if tensor.is_floating_point()]
+
+    def augmented(self: D, costs: Sequence[Tensor | None], weight: float) -> D:
+        """Scores plus `weight` times the cost of each part."""
+        if weight == 0:
+            return self
+        return self._with([t if c is None else t + weight * c.to(t) for t, c in zip(self.tensors, costs, strict=True)])
+
+    def scaled(self: D, beta: float) -> D:
+        """Scores times the inverse temperature beta."""
+        return self if beta == 1 else self._with([t * beta if t.is_floating_point() else t for t in self.tensors])
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Sums
+    # ------------------------------------------------------------------------------------------------------------------
+
+    def _all_sums(self) -> tuple[Tensor, ...]:
+        if self._sums is None:
+            self._sums = sums(self.structure, self.tensors, self.lengths, self.sizes)
+        return self._sums
+
+    @property
+    def log_partition(self) -> Tensor:
+        """log Z = log sum_y exp s(y), (B,)."""
+        return self._all_sums()[0]
+
+    @property
+    def marginals(self) -> Any:
+        """The probability of each part, in the shapes of the scores; what several examples share has an entry for each."""
+        return self._shaped(self._all_sums()[1:])
+
+    def log_prob(self, outputs: Tensor) -> Tensor:
+        """log p(y) = s(y) - log Z, (B,)."""
+        return self.score_of(outputs) - self.log_partition
+
+    @property
+    def entropy(self) -> Tensor:
+        """H = log Z - E[s(y)], (B,), in nats."""
+        return self.cross_entropy(self)
+
+    def cross_entropy(self: D, other: D) -> Tensor:
+        """-E_p[log q(y)] of another distribution q over the same outputs, (B,)."""
+        self._check_like(other)
+        log_z, *marginals = self._all_sums()
+        expected = torch.zeros_like(log_z)
+        for score, marginal in zip(other.scores, marginals, strict=True):
+            product = torch.where(marginal > 0, marginal * torch.where(marginal > 0, score.to(marginal), 0.0), 0.0)
+            expected = expected + self._sum_by_example(product)
+        return other.log_partition - expected
+
+    def kl(self: D, other: D) -> Tensor:
+        """The Kullback-Leibler divergence E_p[log p(y) - log q(y)] >= 0, (B,)."""
+        return self.cross_entropy(other) - self.entropy
+
+    def _sum_by_example(self, product: Tensor) -> Tensor:
+        """Sums over all but the examples."""
+        return product.flatten(1).sum(1)
+
+    def _check_like(self, other: StructuredDistribution) -> None:
+        if type(other) is not type(self) or not torch.equal(other.lengths, self.lengths) or other.sizes != self.sizes:
+            raise ValueError(f"Expected another {type(self).__name__} over the same outputs. Got {other!r} instead.")
+
+    # ------------------------------------------------------------------------------------------------------------------
+    # Outputs
+    # ------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best output of each example, (B, width) int64, zero behind its end."""
+        with torch.no_grad():
+            return OPERATORS[self.structure].best(*self._detached(), self.lengths, self.sizes, self.width)[1]
+
+    @property
+    def max(self) -> Tensor:
+        """The score of the best output, (B,); its gradient are the parts of that output."""
+        return self.score_of(self.argmax)
+
+    def topk(self, k: int) -> tuple[Tensor, Tensor]:
+        """The k best outputs, (B, k, width), and their scores, (B, k), best first; -inf where there are fewer."""
+        if k < 1:
+            raise ValueError(f"The number of outputs k must be at least 1. Got {k} instead.")
+        with torch.no_grad():
+            values, outputs = OPERATORS[self.structure].kbest(*self._detached(), self.lengths, self.sizes, self.width, int(k))
+        return outputs, values
+
+    def sample(self, n: int = 1, generator: torch.Generator | None = None) -> Tensor:
+        """Outputs drawn from p, (B, n, width) int64: exact, independent of each other."""
+        device = generator.device if generator is not None else "cpu"
+        numbers = torch.rand(self.lengths.shape[0], n, self.width, dtype=torch.float64, generator=generator, device=device)
+        with torch.no_grad():
+            outputs = OPERATORS[self.structure].sample(*self._detached(), self.lengths, self.sizes, numbers.cpu())
+        return torch.where(self._inside()[:, None, :], outputs, 0)
+
+    def _detached(self) -> list[Tensor]:
+        return [tensor.detach() for tensor in self.tensors]
+
+    def _inside(self) -> Tensor:
+        """(B, width) bool: places of outputs that are not padding."""
+        lengths = self.lengths if self.lengths.dim() == 1 else self.lengths[:, 0]
+        return (torch.arange(self.width) < lengths[:, None]).to(self.tensors[0].device)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(batch of {self.lengths.shape[0]}, {self.tensors[0].dtype}, {self.tensors[0].device})"
+
+
+def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
+    """Lengths as int64 on the CPU; all `longest` if None; an error names the example."""
+    if lengths is None:
+        return torch.full((n,), longest, dtype=torch.int64)
+    lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+    if lengths.shape != (n,):
+        raise ValueError(f"Expected one length for each of the {n} {what}s. Got lengths of shape {tuple(lengths.shape)}.")
+    wrong = ((lengths < 0) | (lengths > longest)).nonzero()
+    if len(wrong):
+        i = int(wrong[0])
+        raise ValueError(f"{what} {i}: its length must be between 0 and {longest}. Got {int(lengths[i])}.")
+    return lengths
+
+
+def check_scores(tensor: Any, name: str, dims: int, validate: bool = True) -> Tensor:
+    """A floating-point tensor of that many dimensions without NaN or +inf."""
+    if not isinstance(tensor, Tensor) or not tensor.is_floating_point() or tensor.dim() != dims:
+        got = f"{tensor.dtype}, shape {tuple(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
+        raise ValueError(f"{name!r} must be a floating-point tensor of {dims} dimensions. Got {got} instead.")
+    if validate and tensor.device.type == "cpu" and not torch.compiler.is_compiling():
+        bad = (tensor.isnan() | (tensor == torch.inf)).nonzero()
+        if len(bad):
+            place = tuple(bad[0].tolist())
+            raise ValueError(f"{name!r} has {tensor[place].item()} at {place}; scores are finite, or -inf for what is forbidden.")
+    return tensor

@@ -1,0 +1,155 @@
+"""Outputs drawn from p(y) ~ exp s(y), exactly.
+
+Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
+sums, O(T L) for each sample. Other structures are drawn position by position too; the probabilities of what a position may be
+come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
+
+Random numbers come from outside, one for each position, so that torch's generators decide.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from partwise import kernels
+from partwise.engine.compilation import compiled_loop, helper, kernel
+from partwise.torch.scores import PairScores, SegmentScores, TreeScores, lay_out
+
+
+@helper
+def pick(weights, n, u):
+    """The k < n where the running sum of the weights passes u times their total; never one without weight."""
+    total, last = 0.0, -1
+    for k in range(n):
+        total += max(weights[k], 0.0)
+    run = 0.0
+    for k in range(n):
+        if weights[k] > 0.0:
+            run += weights[k]
+            last = k
+            if run > u * total:
+                return k
+    return last
+
+
+@compiled_loop
+def sample_chains(problem, scores, numbers, outputs, largest, first, last):
+    """outputs[i, s, t] drawn with numbers[i, s, t], uniform in [0, 1); outputs stay -1 where nothing is possible."""
+    L = problem.n_labels
+    theta, weights = np.empty(largest), np.empty(L)
+    for i in range(first, last):
+        T = kernels.length(problem, i)
+        lay_out(scores, problem, i, theta)
+        after = np.zeros((T, L))  # log sums over all that may follow a label
+        for t in range(T - 1, -1, -1):
+            for a in range(L):
+                if t == T - 1:
+                    after[t, a] = theta[(T + L + 1) * L + a]
+                    continue
+                high = -np.inf
+                for c in range(L):
+                    weights[c] = theta[(T + a) * L + c] + theta[(t + 1) * L + c] + after[t + 1, c]
+                    high = max(high, weights[c])
+                if high == -np.inf:
+                    after[t, a] = high
+                    continue
+                total = 0.0
+                for c in range(L):
+                    total += np.exp(weights[c] - high)
+                after[t, a] = high + np.log(total)
+        for s in range(numbers.shape[1]):
+            state = L
+            for t in range(T):
+                high = -np.inf
+                for c in range(L):
+                    weights[c] = theta[(T + state) * L + c] + theta[t * L + c] + after[t, c]
+                    high = max(high, weights[c])
+                if high == -np.inf:
+                    break
+                for c in range(L):
+                    weights[c] = np.exp(weights[c] - high)
+                state = pick(weights, L, numbers[i, s, t])
+                outputs[i, s, t] = state
+
+
+@kernel
+def weigh(scores, problem, i, t, parts, weights):
+    """weights[k] = probability of the k-th value that position t may have, by marginals of parts; returns how many there are."""
+
+
+@kernel
+def condition(scores, problem, i, theta, t, k):
+    """theta = -inf for outputs that have another than the k-th value at position t; returns that value."""
+
+
+@weigh.implements(SegmentScores)
+def weigh_codes(scores, problem, i, t, parts, weights):
+    codes = 2 * problem.n_labels
+    for k in range(codes):
+        weights[k] = parts[t * codes + k]
+    return codes
+
+
+@condition.implements(SegmentScores)
+def condition_code(scores, problem, i, theta, t, k):
+    codes = 2 * problem.n_labels
+    for other in range(codes):
+        if other != k:
+            theta[t * codes + other] = -np.inf
+    return k
+
+
+@weigh.implements(TreeScores)
+def weigh_heads(scores, problem, i, t, parts, weights):
+    size = (kernels.length(problem, i) + 1) * problem.n_labels
+    for k in range(size):
+        weights[k] = parts[t * size + k]
+    return size
+
+
+@condition.implements(TreeScores)
+def condition_head(scores, problem, i, theta, t, k):
+    size = (kernels.length(problem, i) + 1) * problem.n_labels
+    for other in range(size):
+        if other != k:
+            theta[t * size + other] = -np.inf
+    return k
+
+
+@weigh.implements(PairScores)
+def weigh_partners(scores, problem, i, t, parts, weights):
+    n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
+    for j in range(m):
+        weights[j + 1] = parts[t * m + j]
+    weights[0] = 0.0
+    for kind in range(4):
+        weights[0] += parts[n * m + kind * n + t]
+    return m + 1
+
+
+@condition.implements(PairScores)
+def condition_partner(scores, problem, i, theta, t, k):
+    n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
+    for j in range(m):
+        if j != k - 1:
+            theta[t * m + j] = -np.inf
+    if k > 0:
+        for kind in range(4):
+            theta[n * m + kind * n + t] = -np.inf
+    return k - 1
+
+
+@compiled_loop
+def sample_by_conditioning(problem, scores, numbers, outputs, largest, first, last):
+    """The same for any structure that has `weigh` and `condition`."""
+    theta, held, parts, weights = np.empty(largest), np.empty(largest), np.empty(largest), np.empty(largest + 1)
+    for i in range(first, last):
+        n = kernels.n_parts(problem, i)
+        lay_out(scores, problem, i, theta[:n])
+        for s in range(numbers.shape[1]):
+            held[:n] = theta[:n]
+            for t in range(kernels.length(problem, i)):
+                if kernels.expected(problem, i, held[:n], parts[:n]) == -np.inf:
+                    break
+                k = pick(weights, weigh(scores, problem, i, t, parts[:n], weights), numbers[i, s, t])
+                outputs[i, s, t] = condition(scores, problem, i, held[:n], t, k)

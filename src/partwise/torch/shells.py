@@ -1,0 +1,65 @@
+"""Problems without features: what the oracles of a structure need to know of a batch when scores come from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from partwise import kernels
+from partwise.features.rows import Binary
+from partwise.structures.alignment import alignment_problem
+from partwise.structures.chain import chain_problem
+from partwise.structures.dependency import tree_problem
+from partwise.structures.semi_markov import segment_problem
+
+ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memory for them
+
+
+def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
+    return chain_problem(np.zeros((int(lengths.sum()), 0)), lengths, n_labels=n_labels)
+
+
+def _segment_shell(lengths: np.ndarray, n_labels: int, longest: int) -> Any:
+    """Every span has a score of its own; none has features."""
+    lasts = np.repeat(np.cumsum(lengths), lengths)
+    token = np.arange(int(lengths.sum()))
+    most = np.minimum(longest, lasts - token)
+    first = np.repeat(token, most)
+    length = np.arange(len(first)) - np.repeat(np.cumsum(most) - most, most) + 1
+    rows = Binary(np.zeros(len(first) + 1, np.int64), np.zeros(0, np.int32), 0)
+    x = np.zeros((len(token), 0))
+    return segment_problem(x, lengths, n_labels=n_labels, limits=max(longest, 1), spans=(first, length, rows), use_ends=False)
+
+
+def _tree_shell(lengths: np.ndarray, n_labels: int, projective: int, single_root: int) -> Any:
+    arcs = np.zeros((int((lengths * (lengths + 1)).sum()), 0))
+    return tree_problem(arcs, lengths, n_labels=n_labels, projective=projective, single_root=single_root)
+
+
+def _alignment_shell(lengths: np.ndarray, local: int) -> Any:
+    n, m = lengths.T
+    parts = np.zeros((int((n * m + 4 * (n + m)).sum()), 0))
+    return alignment_problem(parts, lengths, local=local, memory=ANY_SIZE)
+
+
+SHELLS: dict[str, Callable[..., Any]] = {
+    "chain": _chain_shell,
+    "segments": _segment_shell,
+    "tree": _tree_shell,
+    "alignment": _alignment_shell,
+}
+
+
+@functools.lru_cache(64)
+def _shell(structure: str, lengths: bytes, shape: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[Any, int]:
+    problem = SHELLS[structure](np.frombuffer(lengths, np.int64).reshape(shape), *sizes)
+    return problem, kernels.sizes(problem)[1]
+
+
+def shell(structure: str, lengths: np.ndarray, sizes: tuple[int, ...]) -> tuple[Any, int]:
+    """A packed problem of that structure without features, and the number of parts of its largest example."""
+    lengths = np.ascontiguousarray(lengths, np.int64)
+    return _shell(structure, lengths.tobytes(), lengths.shape, tuple(sizes))

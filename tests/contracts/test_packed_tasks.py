@@ -1,0 +1,189 @@
+"""Every task of the registry, packed on disk: the same model as from memory, however shards are cut; and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import partwise
+from partwise.cli.app import app
+from partwise.files.packed_arrays import PackedError, PackedWriter, checksum
+from partwise.tasks.common.registry import BY_VERB
+
+pytestmark = pytest.mark.interpreted
+SMALL = {"parse": {"hash_bits": 8}, "constituency": {"hash_bits": 8}}  # what keeps a run in the interpreter short
+ONE = 1e-5  # megabytes: as many shards as there are examples
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    with partwise.interpret():
+        yield
+
+
+def workload(verb, folder):
+    """The same file, of the same age, for every call."""
+    found = list((folder / verb).iterdir()) if (folder / verb).exists() else []
+    (folder / verb).mkdir(exist_ok=True)
+    return found[0] if found else BY_VERB[verb].command.workload(folder / verb)
+
+
+def packed(verb, folder, megabytes=ONE, name="corpus.packed", **options):
+    file = workload(verb, folder)
+    return partwise.pack(verb, file, folder / name, shard_megabytes=megabytes, **SMALL.get(verb, {}), **options)
+
+
+def from_memory(verb, folder, **parameters):
+    task = BY_VERB[verb]
+    file = str(workload(verb, folder))
+    training = task.command.start(file, None, task.command.options(), lambda **more: task.core(**more, **parameters))
+    training.fit(checkpoint=None)
+    return training.estimator
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("verb", sorted(BY_VERB))
+def test_batch_solvers_learn_the_same_from_disk_however_it_was_cut(verb, tmp_path):
+    how = {"solver": "bmrm", "max_epochs": 2, **SMALL.get(verb, {})}
+    corpus = packed(verb, tmp_path)
+    again = packed(verb, tmp_path, 100.0, "one.packed")
+    assert corpus.n_shards > again.n_shards == 1
+    expected = from_memory(verb, tmp_path, **how).weights_
+    for some in (corpus, again):
+        model = BY_VERB[verb].core(**how).fit(partwise.PackedCorpus(some.path))
+        assert model.weights_.tobytes() == expected.tobytes()
+    model.save(tmp_path / "model")
+    assert partwise.load(tmp_path / "model").weights_.tobytes() == expected.tobytes()
+
+
+def test_one_shard_is_visited_in_the_order_of_data_in_memory(tmp_path):
+    corpus = packed("tag", tmp_path, 100.0)
+    model = BY_VERB["tag"].core(solver="dca", max_epochs=3).fit(corpus)
+    assert model.weights_.tobytes() == from_memory("tag", tmp_path, solver="dca", max_epochs=3).weights_.tobytes()
+
+
+def test_parts_of_text_change_nothing(tmp_path, monkeypatch):
+    from partwise.tasks.tagging import packing
+
+    whole = packed("tag", tmp_path, min_count=2)
+    monkeypatch.setattr(packing, "CHUNK", 20)
+    parts = packed("tag", tmp_path, name="parts.packed", min_count=2)
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(parts.path) / name).read_bytes(), name
+
+
+def test_who_is_killed_goes_on(tmp_path, monkeypatch):
+    from partwise.tasks.tagging import packing
+
+    monkeypatch.setattr(packing, "CHUNK", 20)
+    whole = packed("tag", tmp_path)
+    append, calls = PackedWriter.append, []
+
+    def killed(self, *given):
+        append(self, *given)
+        calls.append(self)
+        if len(calls) == 2:
+            with open(self._place("main.gold"), "ab") as file:  # half of the next part
+                file.write(b"abc")
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(PackedWriter, "append", killed)
+    with pytest.raises(KeyboardInterrupt):
+        packed("tag", tmp_path, name="again.packed")
+    assert not (tmp_path / "again.packed").exists()
+    with pytest.raises(PackedError, match="left unfinished"):
+        partwise.PackedCorpus(tmp_path / "again.packed")
+    said = []
+    again = packed("tag", tmp_path, name="again.packed", say=said.append)
+    assert "going on after 2 parts" in said[0]
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
+
+
+def test_two_cannot_pack_into_one_place(tmp_path):
+    writer = PackedWriter(tmp_path / "corpus.packed", {})
+    with pytest.raises(PackedError, match="Another process"):
+        packed("tag", tmp_path)
+    writer.discard()
+    packed("tag", tmp_path)
+    with pytest.raises(PackedError, match="there already"):
+        packed("tag", tmp_path)
+
+
+def altered(corpus, change):
+    """A manifest that was altered by someone who knows how."""
+    path = Path(corpus.path) / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest)
+    del manifest["crc32"]
+    path.write_text(json.dumps({**manifest, "crc32": checksum(manifest)}))
+    return corpus.path
+
+
+def test_manifests_that_lie(tmp_path):
+    path = Path(packed("tag", tmp_path).path)
+    (path / "manifest.json").write_text((path / "manifest.json").read_text().replace('"examples": 3', '"examples": 4'))
+    with pytest.raises(PackedError, match="checksum of manifest.json"):
+        partwise.PackedCorpus(path)
+    lies = {
+        "bytes where its manifest has": lambda m: m["arrays"]["main.gold"].update(shape=[9]),
+        "its shards are not those": lambda m: m.update(shards=[0, 5], shard_crc32=[0]),
+        "newer|Upgrade": lambda m: m.update(format_version=99),
+        "no structure": lambda m: m["problems"][""].update(type="os:system"),
+        "no type": lambda m: m["arrays"]["main.gold"].update(dtype="O"),
+        "not known here": lambda m: m.update(estimator="Oracle"),
+    }
+    for k, (words, lie) in enumerate(lies.items()):
+        with pytest.raises(PackedError, match=words):
+            partwise.PackedCorpus(altered(packed("tag", tmp_path, name=f"{k}.packed"), lie))
+
+
+def test_what_is_damaged_is_named(tmp_path):
+    corpus = packed("tag", tmp_path)
+    place = Path(corpus.path) / "main.targets.npy"
+    data = bytearray(place.read_bytes())
+    data[-1] ^= 1
+    place.write_bytes(data)
+    with pytest.raises(PackedError, match=f"shard {corpus.n_shards - 1} .*damaged"):
+        BY_VERB["tag"].core().fit(partwise.PackedCorpus(corpus.path))
+    place.unlink()
+    with pytest.raises(PackedError, match="main.targets.npy is missing"):
+        partwise.PackedCorpus(corpus.path)
+
+
+def test_parameters_of_what_was_packed(tmp_path):
+    corpus = packed("tag", tmp_path, order=2)
+    Labeler = BY_VERB["tag"].core
+    assert Labeler(max_epochs=1).fit(corpus).order == 2
+    with pytest.raises(ValueError, match="packed with order=2"):
+        Labeler(order=3).fit(corpus)
+    with pytest.raises(ValueError, match="give it alone"):
+        Labeler().fit(corpus, [["D"]])
+    with pytest.raises(TypeError, match="cannot be learnt by"):
+        BY_VERB["classify"].core().fit(corpus)
+    held = Labeler(max_epochs=3, early_stopping=True, validation_fraction=0.4).fit(corpus)
+    assert np.isfinite(held.result_.history[0].validation)
+
+
+def test_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    file = BY_VERB["tag"].command.workload(tmp_path)
+
+    def run(*words):
+        done = CliRunner().invoke(app, [str(word) for word in words])
+        return done.exit_code, done.stdout + done.stderr
+
+    assert run("pack", "tag", file, file, "-o", "two.packed", "--json")[0] == 0
+    assert len(partwise.PackedCorpus("two.packed")) == 6
+    status, said = run("train", "tag", "two.packed", "-o", "model", "--dev", file, "--epochs", "2")
+    assert status == 0 and "dev: " in said, said
+    status, said = run("train", "parse", "two.packed", "-o", "model")
+    assert status == 1 and "packed for 'partwise train tag'" in said
+    status, said = run("train", "tag", "two.packed", "-o", "model", "--label-column", "1")
+    assert status == 1 and "--label-column was decided when" in said
+    assert "no such file" in run("pack", "tag", "nowhere.txt", "-o", "three.packed")[1]

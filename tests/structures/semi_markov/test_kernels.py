@@ -1,0 +1,132 @@
+"""Segments: oracles against enumeration, extreme scores, partial labels, solvers that meet at one optimum."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from oracle_cases import Enumeration, segment_cases
+from oracle_checks import check_agreement, check_features, check_oracles, run_oracles
+from partwise import kernels
+from partwise.engine.compilation import interpret
+from partwise.oracles.kbest_by_partition import kbest_by_partition
+from partwise.solvers import solve
+from partwise.structures import segment_problem
+
+pytestmark = pytest.mark.interpreted
+
+
+@settings(max_examples=60, deadline=None)
+@given(segment_cases())
+def test_oracles_equal_enumeration(case):
+    check_oracles(*case)
+    check_features(*case)
+    check_agreement(*case)
+
+
+@settings(max_examples=40, deadline=None)
+@given(segment_cases(partial=True))
+def test_completions_equal_enumeration(case):
+    problem, w = case
+    K = problem.n_labels
+    if not kernels.is_partial(problem):
+        return
+    for i in range(kernels.n_examples(problem)):
+        first, last = problem.starts[i : i + 2]
+        theta = np.zeros(kernels.n_parts(problem, i))
+        kernels.score(problem, i, w, theta)
+        truth = Enumeration(problem, i, theta)
+        gold = problem.gold[first:last]
+        fine = [
+            all(c == g if g < 2 * K else problem.known[g - 2 * K, c] for c, g in zip(y, gold, strict=True)) for y in truth.outputs
+        ]
+        values = truth.values[fine]
+        y, parts = np.zeros(last - first, np.int32), np.zeros(len(theta))
+        value = kernels.complete(problem, i, theta, y)
+        log_z = kernels.expected_completion(problem, i, theta, 1.0, parts)
+        if not len(values) or values.max() == -np.inf:
+            if not kernels.is_labelled(problem, i):
+                assert value == log_z == -np.inf
+            continue
+        size = max(1.0, np.abs(w).max(initial=0.0))
+        assert value == pytest.approx(values.max(), rel=1e-12, abs=1e-12 * size)
+        if not kernels.is_labelled(problem, i):
+            assert log_z == pytest.approx(values.max() + np.log(np.exp(values - values.max()).sum()), rel=1e-12, abs=1e-9)
+        assert kernels.value_of(problem, i, theta, y) == pytest.approx(value, rel=1e-12, abs=1e-12 * size)
+        assert kernels.cost(problem, i, y) == 0.0
+
+
+def problem_of(T=12, seed=0, **more):
+    rng = np.random.default_rng(seed)
+    return segment_problem(rng.normal(size=(T, 3)), [T], n_labels=2, **more)
+
+
+def test_the_k_best_are_those_of_the_partition():
+    problem = problem_of(7, limits=[3, 1])
+    w = np.random.default_rng(1).normal(size=kernels.n_weights(problem))
+    theta, *_ = run_oracles(problem, 0, w, 0.0)
+    ys, values, others = np.zeros((9, 7), np.int32), np.zeros(9), np.zeros(9)
+    assert kernels.kbest(problem, 0, theta, ys, values) == kbest_by_partition(problem, 0, theta, ys.copy(), others) == 9
+    np.testing.assert_allclose(values, others)
+
+
+@pytest.mark.parametrize("ahead", [1.0, 150.0, 1e4])
+def test_a_label_that_falls_behind_is_not_lost(ahead):
+    """Two labels that never meet: tokens of the first gain, but only the second may stand at the end."""
+    problem = segment_problem(np.ones((12, 1)), [12], n_labels=2, limits=4, forbidden=[(0, 1), (1, 0), (0, None)], use_ends=False)
+    w = np.zeros(kernels.n_weights(problem))
+    w[[0, 2]] = ahead  # inside and begin of the first label
+    *_, parts, log_z = run_oracles(problem, 0, w, 0.0)
+    ways = [1, 1, 2, 4, 8]
+    while len(ways) < 13:
+        ways.append(sum(ways[-4:]))
+    assert log_z == pytest.approx(np.log(ways[12]))
+    np.testing.assert_allclose(parts[:48].reshape(12, 4)[:, [1, 3]].sum(1), 1.0)
+
+
+def test_what_cannot_be_is_refused_with_its_place():
+    x = np.ones((3, 1))
+    with pytest.raises(ValueError, match="sequence 1, token 0 a segment of label 0 goes on"):
+        segment_problem(x, [2, 1], [1, 0, 0], 1)
+    with pytest.raises(ValueError, match="more than its limit 1"):
+        segment_problem(x, [3], [1, 0, 0], 1, limits=1)
+    with pytest.raises(ValueError, match="is not within a sequence"):
+        segment_problem(x, [2, 1], [1, 0, 1], 1, spans=([1], [2], _one_row()))
+    with pytest.raises(ValueError, match="given twice"):
+        segment_problem(x, [3], [1, 0, 1], 1, spans=([1, 1], [2, 2], _one_row(2)))
+
+
+def _one_row(n=1):
+    import scipy.sparse
+
+    return scipy.sparse.csr_matrix(np.ones((n, 1)))
+
+
+def test_some_sequences_keep_their_spans():
+    problem = segment_problem(np.arange(5.0)[:, None], [2, 3], [1, 0, 1, 0, 1], 1, spans=([0, 2, 3], [2, 2, 1], _one_row(3)))
+    taken = kernels.take(problem, np.array([1]))
+    assert taken.span_ptr.tolist() == [0, 1, 2, 2] and taken.span_length.tolist() == [2, 1]
+    assert kernels.n_parts(taken, 0) == kernels.n_parts(problem, 1)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "crf"])
+def test_solvers_meet_at_one_optimum(loss):
+    rng = np.random.default_rng(3)
+    gold = np.array([2, 0, 3, 2, 2, 0, 3, 3, 2])
+    problem = segment_problem(rng.normal(size=(9, 2)), [4, 0, 4, 1], gold, 2, spans=([0, 4], [2, 2], _one_row(2)))
+    names = ("sdm", "nslack", "bcfw") if loss == "hinge" else ("lbfgs", "bmrm_ls")
+    values = [solve(problem, loss, name, C=0.5, tol=1e-5, max_epochs=2000).primal for name in names]
+    assert values == pytest.approx([values[0]] * len(values), rel=1e-3 if loss == "hinge" else 1e-4)
+
+
+@pytest.mark.slow
+def test_compiled_oracles_equal_interpreted_ones():
+    problem = problem_of(9, limits=[4, 2])
+    for size in (1.0, 300.0):
+        w = size * np.random.default_rng(2).normal(size=kernels.n_weights(problem))
+        compiled = run_oracles(problem, 0, w, 1.0)
+        with interpret():
+            interpreted = run_oracles(problem, 0, w, 1.0)
+        for a, b in zip(compiled, interpreted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)

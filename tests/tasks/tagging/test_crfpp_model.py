@@ -1,0 +1,88 @@
+"""Text models of CRF++."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from partwise import ModelFileError
+from partwise.tasks.tagging.crfpp_model import read_crfpp_model
+
+pytestmark = pytest.mark.interpreted
+
+MODEL = """version: 100
+cost-factor: 2
+maxid: 16
+xsize: 2
+
+Y
+X
+
+U00:%x[0,0]
+U01:%x[-1,0]/%x[1,1]
+B
+
+0 U00:a
+2 U00:b
+4 B
+8 U01:_B-1/V
+10 U01:a/_B+1
+12 U01:b/N
+14 U01:_B-1/_B+1
+
+"""
+WEIGHTS = [0.5, -1.0, -0.25, 1.0, 0.3, -0.7, 0.9, 0.1, 0.4, 0.2, -0.6, 0.8, 1.5, -1.5, 0.05, 0.6]
+TEXT = (MODEL + "\n".join(map(str, WEIGHTS)) + "\n\n").encode()
+SENTENCE = [("a", "N"), ("b", "V"), ("c", "N")]
+
+
+def score(sentence, labels):
+    """As CRF++ would, by hand."""
+    names = {"U00:a": 0, "U00:b": 2, "U01:_B-1/V": 8, "U01:a/_B+1": 10, "U01:b/N": 12, "U01:_B-1/_B+1": 14}
+    total = 0.0
+    for t, label in enumerate(labels):
+        before = sentence[t - 1][0] if t else "_B-1"
+        after = sentence[t + 1][1] if t + 1 < len(sentence) else "_B+1"
+        for name in (f"U00:{sentence[t][0]}", f"U01:{before}/{after}"):
+            if name in names:
+                total += WEIGHTS[names[name] + "YX".index(label)]
+        if t:
+            total += WEIGHTS[4 + 2 * "YX".index(labels[t - 1]) + "YX".index(label)]
+    return 2.0 * total  # the cost factor
+
+
+@pytest.mark.parametrize("sentence", [SENTENCE, SENTENCE[:2], SENTENCE[:1], [("b", "N"), ("b", "N"), ("a", "V"), ("z", "?")]])
+def test_labels_and_probabilities_by_hand(sentence):
+    tagger = read_crfpp_model(TEXT)
+    every = list(itertools.product("XY", repeat=len(sentence)))
+    scores = np.array([score(sentence, y) for y in every])
+    assert tuple(tagger.tag(sentence)) == every[int(np.argmax(scores))]
+    p = np.exp(scores) / np.exp(scores).sum()
+    expected = [[sum(q for y, q in zip(every, p, strict=True) if y[t] == k) for k in "XY"] for t in range(len(sentence))]
+    np.testing.assert_allclose(tagger.predict_marginals([sentence])[0], expected, atol=1e-12)
+    assert tagger.predict([sentence, sentence]) == [tagger.tag(sentence)] * 2
+
+
+def test_templates_are_written_out():
+    assert read_crfpp_model(TEXT).attributes(SENTENCE)[0] == ["U00:a", "U01:_B-1/V"]
+    with pytest.raises(ValueError, match="Token 1: the model looks at 2 columns. Got 1"):
+        read_crfpp_model(TEXT).tag([("a", "N"), ("b",)])
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("maxid: 16", "maxid: 17", "expected 17 finite weights, got 16"),
+        ("cost-factor: 2\n", "", "its header lacks one of"),
+        ("4 B\n", "4 B01:a\n", "'B01:a' is of pairs of labels and of the text"),
+        ("14 U01", "15 U01", "has no weights of its own"),
+        ("U00:%x[0,0]", "U00:%y[0,0]", "'U00:%y.0,0.' is not one of CRF"),
+        ("xsize: 2", "xsize: 1", "look at 2 columns"),
+        ("0.5\n", "", "expected 16 finite weights, got 15"),
+        ("\n0 U00:a", "", "not 5"),
+    ],
+)
+def test_damaged_files_are_refused(before, after, message):
+    broken = TEXT.decode().replace(before, after, 1) if "not 5" != message else "version: 100\n"
+    with pytest.raises(ModelFileError, match=message):
+        read_crfpp_model(broken.encode())

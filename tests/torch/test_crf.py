@@ -1,0 +1,154 @@
+"""The cases that users of pytorch-crf rely on, and what is new."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
+import torch
+
+from partwise.torch import CRF
+
+
+@pytest.fixture
+def layer():
+    torch.manual_seed(0)
+    return CRF(5)
+
+
+def emissions_of(layer, T=3, B=2):
+    torch.manual_seed(1)
+    shape = (B, T, layer.num_tags) if layer.batch_first else (T, B, layer.num_tags)
+    return torch.randn(*shape, requires_grad=True)
+
+
+def tags_of(layer, T=3, B=2):
+    torch.manual_seed(2)
+    return torch.randint(0, layer.num_tags, (B, T) if layer.batch_first else (T, B))
+
+
+def score(layer, emission, tags):
+    """Of one sequence, (T, L), by its definition."""
+    total = layer.start_transitions[tags[0]] + layer.end_transitions[tags[-1]]
+    total = total + sum(emission[t, y] for t, y in enumerate(tags))
+    return total + sum(layer.transitions[a, b] for a, b in itertools.pairwise(tags))
+
+
+def log_likelihood(layer, emission, tags):
+    everything = [score(layer, emission, ys) for ys in itertools.product(range(layer.num_tags), repeat=len(tags))]
+    return score(layer, emission, tags) - torch.logsumexp(torch.stack(everything), 0)
+
+
+def test_a_new_layer():
+    layer = CRF(10)
+    assert layer.num_tags == 10 and not layer.batch_first and repr(layer) == "CRF(num_tags=10)"
+    assert layer.start_transitions.shape == layer.end_transitions.shape == (10,) and layer.transitions.shape == (10, 10)
+    assert set(layer.state_dict()) == {"start_transitions", "end_transitions", "transitions"}
+    assert all(p.abs().max() <= 0.1 for p in layer.parameters())
+    with pytest.raises(ValueError, match="invalid number of tags: 0"):
+        CRF(0)
+
+
+def test_log_likelihood_by_enumeration(layer):
+    emissions, tags = emissions_of(layer), tags_of(layer)
+    wanted = [log_likelihood(layer, emissions[:, i], tags[:, i].tolist()) for i in range(2)]
+    torch.testing.assert_close(layer(emissions, tags), sum(wanted))
+    torch.testing.assert_close(layer(emissions, tags, reduction="none"), torch.stack(wanted))
+    torch.testing.assert_close(layer(emissions, tags, reduction="mean"), sum(wanted) / 2)
+    torch.testing.assert_close(layer(emissions, tags, reduction="token_mean"), sum(wanted) / 6)
+
+
+def test_masked_tokens_do_not_count(layer):
+    emissions, tags = emissions_of(layer), tags_of(layer)
+    mask = torch.tensor([[1, 1], [1, 1], [1, 0]], dtype=torch.uint8)
+    wanted = [log_likelihood(layer, emissions[:n, i], tags[:n, i].tolist()) for i, n in enumerate((3, 2))]
+    torch.testing.assert_close(layer(emissions, tags, mask=mask), sum(wanted))
+    torch.testing.assert_close(layer(emissions, tags, mask=mask.bool(), reduction="token_mean"), sum(wanted) / 5)
+
+
+def test_batches_are_single_sequences_added_up(layer):
+    emissions, tags = emissions_of(layer), tags_of(layer)
+    one_by_one = sum(layer(emissions[:, i : i + 1], tags[:, i : i + 1]) for i in range(2))
+    torch.testing.assert_close(layer(emissions, tags), one_by_one)
+
+
+def test_batch_first(layer):
+    emissions, tags = emissions_of(layer), tags_of(layer)
+    first = CRF(5, batch_first=True)
+    first.load_state_dict(layer.state_dict())
+    mask = torch.tensor([[1, 1], [1, 1], [1, 0]], dtype=torch.bool)
+    torch.testing.assert_close(first(emissions.transpose(0, 1), tags.T, mask.T), layer(emissions, tags, mask))
+    assert first.decode(emissions.transpose(0, 1), mask.T) == layer.decode(emissions, mask)
+
+
+def test_parameters_get_gradients(layer):
+    layer(emissions_of(layer), tags_of(layer)).backward()
+    assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in layer.parameters())
+
+
+def test_decoding_by_enumeration(layer):
+    emissions = emissions_of(layer)
+    mask = torch.tensor([[1, 1], [1, 1], [1, 0]], dtype=torch.bool)
+    for i, (best, T) in enumerate(zip(layer.decode(emissions, mask), (3, 2), strict=True)):
+        every = list(itertools.product(range(5), repeat=T))
+        every.sort(key=lambda ys, i=i: -float(score(layer, emissions[:, i], ys).detach()))
+        assert best == list(every[0])
+        assert layer.decode(emissions, mask, k=4)[i] == [list(ys) for ys in every[:4]]
+
+
+def test_marginals(layer):
+    emissions = emissions_of(layer)
+    marginals = layer.marginals(emissions)
+    assert marginals.shape == emissions.shape
+    torch.testing.assert_close(marginals.sum(-1), torch.ones(3, 2))
+    torch.testing.assert_close(torch.autograd.grad(layer.distribution(emissions).log_partition.sum(), emissions)[0], marginals)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda layer: layer(torch.zeros(1, 2), torch.zeros(1, 2).long()), "emissions must have dimension of 3, got 2"),
+        (lambda layer: layer(torch.zeros(1, 2, 4), torch.zeros(1, 2).long()), "expected last dimension of emissions is 5, got 4"),
+        (lambda layer: layer(torch.zeros(1, 2, 5), torch.zeros(2, 2).long()), "emissions and tags must match"),
+        (lambda layer: layer(torch.zeros(1, 2, 5), torch.zeros(1, 2).long(), torch.ones(1, 1)), "emissions and mask must match"),
+        (
+            lambda layer: layer(torch.zeros(1, 2, 5), torch.zeros(1, 2).long(), torch.tensor([[1, 0]])),
+            "first timestep must all be on",
+        ),
+        (lambda layer: layer(torch.zeros(1, 2, 5), torch.zeros(1, 2).long(), reduction="avg"), "invalid reduction: avg"),
+        (lambda layer: layer.decode(torch.zeros(1, 2)), "emissions must have dimension of 3"),
+    ],
+)
+def test_bad_input_is_named(layer, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(layer)
+
+
+def test_losses_constraints_and_sets_of_labels():
+    torch.manual_seed(0)
+    layer = CRF(3, batch_first=True, loss="hinge", constraints=[(None, 1), (0, 1), (2, None)])
+    emissions, tags = torch.randn(2, 4, 3), torch.tensor([[0, 0, 2, 1], [2, 1, 1, 0]])
+    assert layer(emissions, tags) <= 0
+    for ys in layer.decode(emissions, k=5):
+        for y in ys:
+            assert y[0] != 1 and y[-1] != 2 and (0, 1) not in itertools.pairwise(y)
+    plain = CRF(3, batch_first=True)
+    sets = torch.zeros(2, 4, 3, dtype=torch.bool).scatter(2, tags[..., None], True)
+    torch.testing.assert_close(plain(emissions, sets), plain(emissions, tags))
+    assert plain(emissions, torch.ones_like(sets)).item() == pytest.approx(0.0, abs=1e-5)
+    assert math.isfinite(float(plain(emissions, sets | (torch.rand(2, 4, 3) > 0.5))))
+
+
+def test_it_is_pytorch_crf():
+    peer = pytest.importorskip("torchcrf")
+    torch.manual_seed(0)
+    ours, theirs = CRF(7, batch_first=True), peer.CRF(7, batch_first=True)
+    theirs.load_state_dict(ours.state_dict())
+    emissions, tags = torch.randn(4, 6, 7), torch.randint(0, 7, (4, 6))
+    mask = torch.arange(6) < torch.tensor([6, 4, 1, 3])[:, None]
+    for reduction in ("none", "sum", "mean", "token_mean"):
+        torch.testing.assert_close(ours(emissions, tags, mask, reduction), theirs(emissions, tags, mask, reduction))
+    assert ours.decode(emissions, mask) == theirs.decode(emissions, mask)
