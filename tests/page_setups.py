@@ -40,6 +40,36 @@ def tagging(folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
+CRFPP = """version: 100
+cost-factor: 1
+maxid: 6
+xsize: 2
+
+Y
+X
+
+U00:%x[0,0]
+B
+
+0 U00:He
+2 B
+
+0.5
+-0.5
+0.1
+0.2
+0.3
+0.4
+"""
+
+
+def coming_from(folder: Path) -> dict[str, Any]:
+    """Beside sequences, one of them alone and a text model of CRF++."""
+    (folder / "model.txt").write_text(CRFPP)
+    found = tagging(folder)
+    return found | {"xseq": found["X"][0], "yseq": found["y"][0]}
+
+
 def metrics(folder: Path) -> dict[str, Any]:
     """Chunk labels: true, predicted, predicted by another."""
     y = [[token[2] for token in one] for one in make_sentences(10, seed=0)]
@@ -126,7 +156,7 @@ def nothing(folder: Path) -> dict[str, Any]:
 
 #: page: what it takes for granted
 SETUPS = {
-    "README.md": tagging, "estimators.md": tagging, "features.md": tagging, "coming-from.md": tagging, "metrics.md": metrics,
+    "README.md": tagging, "estimators.md": tagging, "features.md": tagging, "coming-from.md": coming_from, "metrics.md": metrics,
     "latent.md": latent, "ranking.md": ranking, "solvers.md": solvers, "alignment.md": alignment, "folding.md": folding,
     "parsing.md": parsing, "suspects.md": suspects, "chunker.md": chunker,
 }  # fmt: skip

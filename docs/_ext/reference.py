@@ -25,7 +25,7 @@ LISTS: tuple[tuple[str, str, str, str], ...] = (
         "Estimators",
         "One class per task: `fit`, `predict`, `score`, `save`.",
         "partwise",
-        "SequenceLabeler Classifier DependencyParser ConstituencyParser GraphLabeler Aligner RnaFolder Ranker "
+        "SequenceLabeler SegmentLabeler Classifier DependencyParser ConstituencyParser GraphLabeler Aligner RnaFolder Ranker "
         "load ModelFileError",
     ),
     ("Learning", "From a packed problem to weights.", "partwise", "solve compare SolveResult Record Solver CCCP"),
@@ -41,7 +41,12 @@ LISTS: tuple[tuple[str, str, str, str], ...] = (
         "partwise",
         "chain_problem ChainProblem multiclass_problem MulticlassProblem FactorGraph graph_problem graph_families",
     ),
-    ("Text", "Column files and features without strings.", "partwise", "read_columns Columns ColumnFile TemplateEncoder"),
+    (
+        "Text",
+        "Column files, features without strings, packed corpora.",
+        "partwise",
+        "read_columns Columns ColumnFile TemplateEncoder pack PackedCorpus",
+    ),
     ("More", "Compiled code, and what else there is.", "partwise", "*"),
     ("partwise.datasets", "Readers of corpora, and generators that need no files.", "partwise.datasets", "*"),
     ("partwise.metrics", "The scores of all tasks: :doc:`../metrics`.", "partwise.metrics", "*"),

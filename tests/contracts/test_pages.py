@@ -32,6 +32,12 @@ def blocks(page: str) -> list[tuple[str, str, str]]:
     return BLOCK.findall(PAGES[page].read_text(encoding="utf-8"))
 
 
+def is_installed(package: str) -> bool:
+    """Whether there is such a package; a folder of tests of its name is none."""
+    spec = importlib.util.find_spec(package)
+    return spec is not None and spec.origin is not None
+
+
 def run(page: str, folder: Path, monkeypatch) -> int:
     """Run the blocks of a page; returns how many ran."""
     monkeypatch.chdir(folder)
@@ -39,7 +45,7 @@ def run(page: str, folder: Path, monkeypatch) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for kind, what, text in blocks(page):
-            if kind == "output of" or (kind == "beside" and importlib.util.find_spec(what) is None):
+            if kind == "output of" or (kind == "beside" and not is_installed(what)):
                 continue
             if what == "spacy":
                 importlib.import_module("partwise.bridges.spacy_components")  # an installed package has entry points for that
