@@ -55,7 +55,8 @@ def test_tables_tell_the_regret_of_the_rule():
 
 def test_every_task_has_a_grid_and_a_declaration():
     tasks = {data.task for data in defaults_data.DATA.values()}
-    assert tasks == set(defaults.GRID) == set(BY_VERB) == set(defaults.BEFORE)
+    own = set(BY_VERB) - {"segment"}  # which takes the rule of taggers: docs/defaults.md
+    assert tasks == set(defaults.GRID) == own == set(defaults.BEFORE)
 
 
 def test_a_run_is_judged_after_each_number_of_epochs():

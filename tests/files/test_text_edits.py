@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 from partwise.files.text_edits import EditableText, TextEdit
 
 
-@given(st.lists(st.tuples(st.text(), st.text(), st.text()), max_size=8), st.sampled_from(("utf-8", "utf-16-le", "utf-8-sig")))
+TEXT = st.text(st.characters(exclude_characters="\r", codec="utf-8"))  # lines that end with CR alone are refused
+
+
+@given(st.lists(st.tuples(TEXT, TEXT, TEXT), max_size=8), st.sampled_from(("utf-8", "utf-16-le", "utf-8-sig")))
 def test_every_other_byte_stays(pieces, encoding):
     before = "".join(rest + old for rest, old, _ in pieces)
     if before.startswith("\ufeff") or before[:1] in ("\x1f", "P"):

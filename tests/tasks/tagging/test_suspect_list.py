@@ -122,4 +122,4 @@ def test_options_of_other_tasks_are_refused_by_name(files, tmp_path):
     assert trained.exit_code == 0, trained.output
     for option in (("-C", 1), ("--comment", "#")):
         said = partwise("suspects", tmp_path / "model", tmp_path / "table.csv", *option).stderr
-        assert f"{option[0]} is for a model that labels sequences; {tmp_path / 'model'} classifies." in said
+        assert f"{option[0]} is for a model that labels sequences" in said and f"{tmp_path / 'model'} classifies." in said

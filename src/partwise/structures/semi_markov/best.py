@@ -14,6 +14,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
+from partwise.engine.numerics import fill
 from partwise.structures.semi_markov.kernels import CLASSES, SegmentProblem, length_class, longest, width
 
 
@@ -77,7 +78,7 @@ def best(problem, i, theta, y):
                 arrive[k] = tied[K * K + k]
         else:
             reachable, came = False, before[a]
-            arrive[:] = -np.inf
+            fill(arrive, -np.inf)
             for p in range(K):
                 value, moves = alpha[a, p], row(tied, p, K)
                 if value > -np.inf:
@@ -98,7 +99,8 @@ def best(problem, i, theta, y):
         if alpha[T, c] + stop[c] > value:
             value, k = alpha[T, c] + stop[c], c
     if value == -np.inf:
-        y[:] = K
+        for t in range(T):
+            y[t] = K
         return value
     e = T
     while e > 0:

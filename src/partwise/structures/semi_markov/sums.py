@@ -16,7 +16,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import exp, larger
+from partwise.engine.numerics import exp, fill, larger
 from partwise.structures.semi_markov.best import length_scores, segments_from
 from partwise.structures.semi_markov.kernels import CLASSES, SegmentProblem, length_class, longest, width
 
@@ -25,7 +25,7 @@ from partwise.structures.semi_markov.kernels import CLASSES, SegmentProblem, len
 def log_sums(terms, n, K, out):
     """out[k] = log sum_{j < n} exp terms[j, k], and terms[j, k] becomes its share of the sum; zero where there is nothing."""
     total = np.zeros(K)
-    out[:] = -np.inf
+    fill(out, -np.inf)
     for j in range(n):
         values = terms[j]
         for k in range(K):

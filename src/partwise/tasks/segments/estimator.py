@@ -19,7 +19,7 @@ from partwise.losses.records import Family
 from partwise.objective import best_outputs, losses_at
 from partwise.structures.semi_markov.kernels import CLASSES
 from partwise.structures.semi_markov.problem import COSTS, SegmentProblem, longest_segments, segment_problem
-from partwise.tasks.common.base import Structured
+from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_count
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import count_in, labels_in
@@ -141,6 +141,8 @@ class SegmentLabeler(SegmentSuspects, Structured):
         checkpoint : path, optional
             As in `SequenceLabeler.fit`.
         """
+        if is_corpus(X):
+            return self._fit_packed(X, (y, sample_weight), validation, checkpoint)
         loss, start, seed = self._check_parameters(), self._previous_weights, self._seed()
         text = read_segmented(X, y)
         text.truth()
