@@ -17,8 +17,8 @@ Within an orthant ||w||_1 is linear, so H need not know of it. Weights become ze
 Where w_j != 0 the direction is one of descent without. Far from the optimum aligning helps all the same: orthants change with
 every step, pairs (s, y) of others mislead H, and a coordinate that goes uphill is more likely wrong than clever. Near the optimum
 it spoils the direction: where features are correlated, d rightly has other signs than -pg, and hundreds of iterations become
-thousands. So it is done as long as the last iteration lowered P by more than 0.03 % of P (`STEEP`). On CoNLL-2002 and WNUT-17 that
-is as good as the better of both rules, early and late (``python -m benchmarks.crfsuite_curves`` has the objective beside
+thousands. So it is done as long as the last iteration lowered P by more than 0.03 % of P (`STEEP`). On CoNLL-2002 and WNUT-17
+that is as good as the better of both rules, early and late (``python -m benchmarks.crfsuite_curves`` has the objective beside
 CRFsuite's, iteration by iteration).
 
 **The certificate** is the bound of `partwise.losses.penalty`: the dual point that w suggests, mixed with the targets until it is
