@@ -233,6 +233,16 @@ def test_nothing_is_said_where_nothing_differs():
         CRF(algorithm="l2sgd", max_iterations=2, calibration_eta=0.5, calibration_samples=10).fit(X, Y)
 
 
+def test_attributes_without_weights_are_left_out(fitted):
+    sparse = CRF(c1=3.0, c2=0.1, max_iterations=50).fit(X, Y)
+    used = {name for name, _ in sparse.state_features_}
+    assert set(sparse.attributes_) == used and 0 < sparse.num_attributes_ < fitted.num_attributes_
+    assert sparse.size_ < fitted.size_ and sparse.predict(X_TEST).tolist() == sparse.labeler_.predict(X_TEST)
+    assert sparse.training_log_.last_iteration["active_features"] == len(sparse.state_features_) + len(
+        sparse.transition_features_
+    )
+
+
 def test_min_freq_leaves_out_rare_attributes():
     x = [[{"a": "x"}, {"a": "y"}], [{"a": "x"}, {"a": "x"}]]
     y = [["A", "B"], ["A", "A"]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from partwise.crfsuite.binary_model import is_crfsuite_model, read_crfsuite_mode
 from partwise.crfsuite.given import AnswerArray, as_labels, as_sequence, as_sequences
 from partwise.crfsuite.settings import make_labeler
 from partwise.crfsuite.training_log import TrainingLog
+from partwise.text.given_encoders import AttributeEncoder
 
 CALIBRATED = 1000  # training sequences that probabilities of scores are fitted to, for want of others
 TOO_SURE = (
@@ -82,7 +84,7 @@ class CRF(BaseEstimator):
         Those that are not zero. Made when asked for, like all of these: keep it if you need it twice.
     transition_features_ : dict {(label, next label): weight}
     size_ : int
-        Bytes of weights and attributes.
+        Bytes of the model as a file.
     tagger_ : partwise.crfsuite.pycrfsuite.Tagger
         The model, in the shape of python-crfsuite's.
     training_log_ : TrainingLog
@@ -179,6 +181,7 @@ class CRF(BaseEstimator):
         labeler.callbacks = None
         if X_dev is not None:
             labeler.weights_ = log.weights  # the last ones; the labeler has kept the best ones
+        leave_out_unused(labeler)
         log.finish(y_dev, None if X_dev is None else labeler.predict(X_dev))
         self._too_sure = labeler.temperature_ is None and X_dev is None
         if labeler.temperature_ is None:
@@ -253,11 +256,13 @@ class CRF(BaseEstimator):
 
     @property
     def size_(self) -> int | None:
-        """Size of the model in bytes."""
+        """Size of the model file in bytes; weights that are zero take none."""
         if not self.__sklearn_is_fitted__():
             return None
-        _, tensors = self.labeler_.encoder_.to_state()
-        return self.labeler_.weights_.nbytes + sum(tensor.nbytes for tensor in tensors.values())
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model")
+            self.labeler_.save(path)
+            return os.path.getsize(path)
 
     @property
     def num_attributes_(self) -> int | None:
@@ -284,6 +289,17 @@ class CRF(BaseEstimator):
         return _not_zero(self.labeler_.transitions_, self.labeler_.states_, self.labeler_.states_)
 
     training_log_: TrainingLog | None = None
+
+
+def leave_out_unused(labeler: SequenceLabeler) -> None:
+    """Forget attributes whose weights are all zero, as CRFsuite does: answers stay the same, files get smaller."""
+    encoder: Any = labeler.encoder_
+    n, names = labeler.n_features_in_, labeler.feature_names_
+    table = labeler.weights_.reshape(-1, len(labeler.classes_))
+    used = np.flatnonzero(table[:n].any(axis=1))
+    if len(used) < n and isinstance(encoder, AttributeEncoder):
+        encoder.vocabulary = {names[k]: place for place, k in enumerate(used.tolist())}
+        labeler.weights_ = np.concatenate([table[used], table[n:]]).ravel()
 
 
 def _not_zero(weights: np.ndarray, rows: list[Any], columns: list[Any]) -> dict[tuple[Any, Any], float]:
