@@ -214,8 +214,8 @@ def stream_columns(
     if not (isinstance(chunk_bytes, int) and chunk_bytes >= 1):
         raise ValueError(f"The 'chunk_bytes' parameter must be an int in the range [1, inf). Got {chunk_bytes!r} instead.")
     reader, some = Reader(separator, skip, comment, usecols), False
-    for data, found, line in text_parts(source, chunk_bytes):
-        name = name or found
+    for data, found, line in text_parts(source, chunk_bytes, name):
+        name = found
         columns = reader.code(data, name, line)
         if columns is not None:
             some = True
@@ -227,9 +227,10 @@ def stream_columns(
         raise ValueError(f"{name}: {NO_TOKENS}")
 
 
-def text_parts(source: Any, chunk_bytes: int) -> Iterator[tuple[bytes, str, int]]:
+def text_parts(source: Any, chunk_bytes: int, name: str | None = None) -> Iterator[tuple[bytes, str, int]]:
     """Text in UTF-8 as parts of whole sentences, about `chunk_bytes` each: the bytes, the name, the number of the first line."""
-    with open_bytes(source) as (stream, name):
+    with open_bytes(source) as (stream, found):
+        name = name or found
         line, size = 1, chunk_bytes
         pending = to_utf8(read_bytes(stream, 4, name), "utf-8", name)
         while True:
