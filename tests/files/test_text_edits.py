@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 
 from partwise.files.text_edits import EditableText, TextEdit
 
-
 TEXT = st.text(st.characters(exclude_characters="\r", codec="utf-8"))  # lines that end with CR alone are refused
 
 
