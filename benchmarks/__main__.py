@@ -38,6 +38,7 @@ NAMES = (
     "beyond_memory",
     "cluster",
     "refusal_limit",
+    "gaps",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 
