@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -209,6 +210,13 @@ def bridges(folder: Path) -> dict[str, Any]:
         json.dumps({"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}, {"start": 13, "end": 18, "label": "LOC"}]})
         + "\n"
     )
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow.parquet
+
+        rows = [(i, *token) for i, one in enumerate(make_sentences(12, seed=0)) for token in one]
+        table = pyarrow.table(dict(zip(("sentence", "w", "pos", "chunk"), map(list, zip(*rows, strict=True)), strict=True)))
+        for name in ("train.parquet", "dev.parquet"):
+            pyarrow.parquet.write_table(table, folder / name)
     for name in ("new.txt", "test.txt"):
         (folder / name).write_text("Ada 0 3\nlives 4 9\nin 10 12\nUlm 13 16\n")
     return {}

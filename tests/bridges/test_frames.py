@@ -1,5 +1,7 @@
 """Frames of pandas, polars and Arrow: the same answers as from lists, whatever order rows are in."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -123,3 +125,16 @@ def test_who_has_no_tables_and_who_finds_columns_alone():
         fit_frame(partwise.DependencyParser(), frame, label="head")
     with pytest.raises(ValueError, match="needs 'label'"):
         fit_frame(Ranker(), frame, group="form")
+
+
+def test_a_version_that_was_not_tested_is_warned_of_once(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    from partwise.bridges import frames
+
+    monkeypatch.setattr(frames, "_warned", set())
+    monkeypatch.setattr(pandas, "__version__", "99.1")
+    with pytest.warns(UserWarning, match="tested with pandas 2 to 3; this is 99.1"):
+        frames.kind_of(pandas.DataFrame({"a": [1]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frames.kind_of(pandas.DataFrame({"a": [1]}))

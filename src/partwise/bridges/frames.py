@@ -20,20 +20,28 @@ read in the same way.
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS
 from partwise.tasks.common.tables import Grid, TaskTable, titled
 
-KINDS = ("pandas", "polars", "pyarrow")
+#: packages, and their first and last major versions that the tests ran with
+TESTED = {"pandas": (2, 3), "polars": (1, 2), "pyarrow": (14, 26)}
+_warned: set[str] = set()
 
 
 def kind_of(frame: Any) -> str:
-    """Whose it is."""
+    """Whose it is. A version that was not tested is warned of, once."""
     home = type(frame).__module__.partition(".")[0]
-    if home not in KINDS or not hasattr(frame, "columns"):
+    if home not in TESTED or not hasattr(frame, "columns"):
         raise TypeError(f"Expected a frame of pandas or polars, or a table of Arrow. Got {type(frame).__name__}.")
+    version, (first, last) = str(getattr(sys.modules[home], "__version__", "0")), TESTED[home]
+    if home not in _warned and version.split(".")[0].isdigit() and not first <= int(version.split(".")[0]) <= last:
+        _warned.add(home)
+        warnings.warn(f"partwise was tested with {home} {first} to {last}; this is {version}.", stacklevel=3)
     return home
 
 
