@@ -1,4 +1,5 @@
-"""What the pages of `partwise.kernels` say of every kernel: its parameters, which are called the same everywhere, and an example.
+"""What the pages of `partwise.kernels` say of every kernel: its parameters, called the same everywhere, and an example; and those
+of `partwise.objective`: an example.
 
 All examples are about one tiny problem, so that kernels can be compared with each other.
 """
@@ -122,6 +123,18 @@ EXAMPLES: dict[str, list[str]] = {
     "sizes": ["starts, largest = kernels.sizes(problem)", "starts.tolist(), largest"],
     "total_parts": ["kernels.total_parts(problem)"],
 }
+#: likewise of `partwise.objective`, whose names come after this line
+OBJECTIVE = "from partwise import LOSSES, objective as P"
+OF_OBJECTIVE: dict[str, list[str]] = {
+    "objective": ["float(P.objective(problem, LOSSES['hinge'], np.ones(2), w).primal)"],
+    "Value": ["P.objective(problem, LOSSES['hinge'], np.ones(2), w).gradient.shape"],
+    "is_convex": ["P.is_convex(problem, LOSSES['hinge']), P.is_convex(problem, LOSSES['ramp'])"],
+    "losses_at": ["P.losses_at(problem, LOSSES['hinge'], w).tolist()"],
+    "best_outputs": ["outputs, starts, scores = P.best_outputs(problem, w)", "outputs.tolist(), scores.tolist()"],
+    "completions": ["P.completions(problem, w)[0].tolist()"],
+    "mean_cost": ["P.mean_cost(problem, w)"],
+    "likeliest_beta": ["P.likeliest_beta(problem, w) > 0.0"],
+}
 #: kernels that this problem does not have, or that need room of their own: the page of the tutorial shows them
 ELSEWHERE = ("hold", "forbid", "restrict", "forget", "partially_labelled", "margin", "margins", "products", "gram")
 
@@ -142,6 +155,9 @@ def section(title: str, lines: list[str]) -> list[str]:
 
 def words(name: str, value: Any) -> list[str]:
     """The sections of a kernel's docstring that are made here."""
+    if name.startswith("objective."):
+        lines = OF_OBJECTIVE.get(name.removeprefix("objective."))
+        return section("Examples", [*PROBLEM.split("\n"), *shown([OBJECTIVE, *lines])]) if lines else []
     parameters = [line for one in names_of_parameters(value) for line in f"{one} : {PARAMETERS[one]}".split("\n")]
     found = section("Parameters", parameters) if parameters else []
     if name in EXAMPLES:
@@ -162,7 +178,8 @@ def shown(lines: list[str]) -> list[str]:
 def add(app: Any, what: str, full_name: str, value: Any, options: Any, lines: list[str]) -> None:
     """Called by Sphinx for each docstring, before numpydoc reads it."""
     module, _, name = full_name.rpartition(".")
-    if module == "partwise.kernels":
+    if module in ("partwise.kernels", "partwise.objective"):
+        name = name if module == "partwise.kernels" else f"objective.{name}"
         while lines and not lines[-1]:
             lines.pop()
         lines += [*words(name, value), ""]

@@ -92,15 +92,6 @@ class Value(NamedTuple):
         Of P.
     residual : float
         1/2 ||gradient||^2; nan: not computed.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> objective(problem, LOSSES["hinge"], np.ones(2), w).gradient.shape
-    (4,)
     """
 
     primal: float
@@ -122,15 +113,6 @@ def is_convex(problem: Any, loss: Loss) -> bool:
     problem : packed problem
     loss : Loss
         From `partwise.LOSSES`, or a record with parameters.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> is_convex(problem, LOSSES["hinge"]), is_convex(problem, LOSSES["ramp"])
-    (True, False)
     """
     return loss.is_convex and not kernels.is_partial(problem)
 
@@ -146,15 +128,6 @@ def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None
     w : array (weights,)
     n_jobs : int, optional
         Threads; never changes the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> losses_at(problem, LOSSES["hinge"], w).tolist()
-    [0.5, 0.5]
     """
     kernels.check_weights(problem, w)
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
@@ -316,16 +289,6 @@ def objective(
         Share of the L1 norm in the regulariser.
     penalty_weight : array (weights,), optional
         Weights of squares in the regulariser, 1 by default.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> value = objective(problem, LOSSES["hinge"], np.ones(2), w)
-    >>> float(value.primal)
-    1.25
     """
     pool = [] if pool is None else pool
     losses = np.zeros(kernels.n_examples(problem))
@@ -372,16 +335,6 @@ def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outp
     w : array (weights,)
     n_jobs : int, optional
         Threads; never changes the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> outputs, starts, scores = best_outputs(problem, w)
-    >>> outputs.tolist(), scores.tolist()
-    ([0, 1], [0.5, 0.5])
     """
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
         return end_to_end(parts.each(best_outputs, w))
@@ -400,15 +353,6 @@ def completions(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outpu
     w : array (weights,)
     n_jobs : int, optional
         Threads; never changes the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> completions(problem, w)[0].tolist()
-    [0, 1]
     """
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
         return end_to_end(parts.each(completions, w))
@@ -444,15 +388,6 @@ def mean_cost(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> float:
     w : array (weights,)
     n_jobs : int, optional
         Threads; never changes the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> mean_cost(problem, w), mean_cost(problem, -w)
-    (0.0, 1.0)
     """
     out, starts, _ = best_outputs(problem, w, n_jobs)
     costs = np.zeros(len(starts) - 1)
@@ -471,15 +406,6 @@ def likeliest_beta(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> fl
     w : array (weights,)
     n_jobs : int, optional
         Threads; never changes the result.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from partwise import LOSSES, multiclass_problem
-    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
-    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
-    >>> likeliest_beta(problem, w) > 0.0
-    True
     """
     import scipy.optimize
 

@@ -153,7 +153,8 @@ def value_of(name: str):
 def words_of(name: str) -> str:
     """Its docstring, with what the site adds to that of kernels."""
     value, own = value_of(name), name.rpartition(".")[2]
-    added = kernel_words.words(own, value) if name.startswith("partwise.kernels.") else []
+    shown = {"partwise.kernels": own, "partwise.objective": f"objective.{own}"}.get(name.rpartition(".")[0])
+    added = [] if shown is None else kernel_words.words(shown, value)
     return "\n".join([inspect.getdoc(value) or "", *added, ""])
 
 
