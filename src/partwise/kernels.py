@@ -122,6 +122,15 @@ def expected(problem, i, theta, parts):
     """Write the part marginals E[z] under p(y) ~ exp(theta . z(y)) into parts and return log sum_y exp(theta . z(y))."""
 
 
+@kernel
+def max_marginals(problem, i, theta, parts):
+    """parts[k] = the score of the best output that has part k, -inf if none has; return the score of the best output of all.
+
+    The twin of `expected` for maxima: how much worse the best answer gets where it has to have a part. Scores of margin models may
+    be asked this, too.
+    """
+
+
 @kernel(default=True)
 def is_exact(problem):
     """Whether `best` and `expected` always find what they promise; else bounds of solvers are only as good as what was found.
