@@ -16,6 +16,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
+from partwise.engine.memory import require_memory
 from partwise.engine.numerics import larger
 from partwise.features.rows import Binary
 from partwise.structures.chain import kernels as chain
@@ -39,7 +40,7 @@ def observed_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.
     """The pairs of true labels that each feature was seen with: offsets, and codes. All pairs, where labels are not known."""
     L, n = problem.n_labels, rows.n_features
     if kernels.is_partial(problem):
-        return np.arange(n + 1, dtype=np.int64) * L * L, np.tile(np.arange(L * L, dtype=np.int32), n)
+        return all_pairs(problem, rows)
     inner = np.ones(len(problem.gold), bool)
     inner[problem.starts[:-1][np.diff(problem.starts) > 0]] = False
     before = np.concatenate([[0], problem.gold[:-1]])[: len(problem.gold)].astype(np.int64)
@@ -47,6 +48,13 @@ def observed_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.
     seen = np.repeat(inner, np.diff(rows.ptr))
     keys = np.unique(rows.index[seen].astype(np.int64) * L * L + pair[seen])
     return np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * L * L).astype(np.int64), (keys % (L * L)).astype(np.int32)
+
+
+def all_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of labels for each feature, in the way of `observed_pairs`: L^2 weights each, also against what was never seen."""
+    L, n = problem.n_labels, rows.n_features
+    require_memory(16.0 * n * L * L, None, f"{n:,} features with weights for all {L * L:,} pairs of labels", "Take those observed")
+    return np.arange(n + 1, dtype=np.int64) * L * L, np.tile(np.arange(L * L, dtype=np.int32), n)
 
 
 @clear_unused.register

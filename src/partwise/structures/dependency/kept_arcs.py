@@ -31,17 +31,22 @@ class SecondOrderProblem(NamedTuple):
     out: np.ndarray  #: (arcs,) int32 arcs of the sentence, head by head, left ones, then right ones, near to far
     left: np.ndarray  #: (words + N,) arcs out of each head (0: the root) to its left
     leaving: np.ndarray  #: (words + 2 N,) first in `out` of each head, and after the last
-    gold: np.ndarray  #: (words,) int32
+    gold: np.ndarray  #: (words,) int32 heads, UNKNOWN where one is not known
     targets: np.ndarray
     kind: int  #: SINGLE_ROOT, PROJECTIVE
     status: np.ndarray  #: (N,) int8
     search: Any  #: `factor_graph`'s: how long to look for the best tree, and for sums
 
 
+@kernels.partially_labelled
+class PartialSecondOrderProblem(SecondOrderProblem):
+    """The same where some head is not known."""
+
+
 def keep_arcs(
     lengths: np.ndarray, starts: np.ndarray, allowed: Any, heads: np.ndarray | None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; the right ones, if known, are kept too."""
+    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; those of the trees `heads`, if given, are kept."""
     full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
     allowed = np.ascontiguousarray(allowed, np.bool_).copy()
     if allowed.shape != (full[-1],):
@@ -115,7 +120,9 @@ def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
 
     (starts, words), (arcs, kept), (parts, _) = (taken(some, which) for some in (problem.starts, problem.arcs, problem.parts))
     one_more, two_more = (taken(problem.starts + k * number, which)[1] for k in (1, 2))  # see `SecondOrderProblem`
-    return problem._replace(
+    gold = problem.gold[words]
+    kind = PartialSecondOrderProblem if kernels.is_partial(problem) and gold.min(initial=0) < 0 else SecondOrderProblem
+    return kind(*problem)._replace(
         rows=take_rows(problem.rows, kept),
         pairs=problem.pairs._replace(root=problem.pairs.root[which]),
         starts=starts,
@@ -127,7 +134,7 @@ def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
         into=problem.into[one_more],
         left=problem.left[one_more],
         leaving=problem.leaving[two_more],
-        gold=problem.gold[words],
+        gold=gold,
         targets=problem.targets[words],
         status=problem.status[which],
     )

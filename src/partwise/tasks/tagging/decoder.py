@@ -174,7 +174,7 @@ class Decoder(SequenceSuspects, ChainModel):
         packed = self.pack(X, lengths=lengths, known=known)
         if pairs:
             if getattr(self.encoder_, "pairs", None) is not None:
-                raise ValueError("pairs=True: not for a model with templates of label pairs (B with %x).")
+                raise ValueError("pairs=True: not for a model with features of label pairs.")
             total = self._states.total
             found = (pair_probabilities(packed.problem, i, self.weights_, beta) for i in range(packed.tokens.n_sequences))
             return [total(total(p, 1), 2) for p in found]
