@@ -94,7 +94,7 @@ def test_all_pairs_on_request(tmp_path):
 
 def test_attributes_of_pairs_that_cannot_be_are_refused():
     y = [["A", "B"]]
-    with pytest.raises(ValueError, match="sequence 0, token 1.*they cannot have values"):
+    with pytest.raises(ValueError, match="token 1 of sequence 0: .* they cannot have values"):
         SequenceLabeler(pair_attributes="pair:").fit([[{"a": 1}, {"pair:x": 0.5}]], y)
     with pytest.raises(ValueError, match="'pair_attributes' parameter .* is for attributes"):
         SequenceLabeler(pair_attributes="pair:", templates=TEMPLATES, columns=["w"]).fit([[("a",), ("b",)]], y)
