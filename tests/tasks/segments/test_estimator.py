@@ -171,3 +171,20 @@ def test_max_marginals_need_no_probabilities():
     model = SegmentLabeler(templates=["w[0]"], C=10.0).fit(X, SEGMENTS)
     for scores, ranked in zip(model.predict_max_marginals(X), model.predict_kbest(X, 1), strict=True):
         np.testing.assert_allclose(scores.max(1, initial=-np.inf), ranked[0][1], rtol=1e-6)
+
+
+def test_nothing_but_empty_sentences(model):
+    assert model.predict([[]]) == model.predict_segments([[]]) == [[]] and model.predict([]) == []
+    assert model.predict_kbest([[]], 3) == [[([], 0.0)]] and model.decision_value([[], []]).tolist() == [0.0, 0.0]
+    assert model.predict_marginals([[]])[0].shape == model.predict_max_marginals([[]])[0].shape == (0, 3)
+    for X_empty, y_empty in (([], []), ([[]], [[]])):
+        with pytest.raises(ValueError, match="no tokens to train on"):
+            SegmentLabeler().fit(X_empty, y_empty)
+
+
+def test_scores_of_the_best_and_of_given_segments(model, with_states):
+    for one, y in ((model, SEGMENTS), with_states):
+        ranked = one.predict_kbest(X, 2)
+        np.testing.assert_allclose(one.decision_value(X), [own[0][1] for own in ranked])
+        np.testing.assert_allclose(one.decision_value(X, y), [own[0][1] for own in ranked])
+        np.testing.assert_allclose(one.decision_value(X[:1], [ranked[0][1][0]]), ranked[0][1][1])

@@ -16,7 +16,7 @@ import numpy as np
 from partwise import passes
 from partwise.features.given_labels import GivenLabels
 from partwise.losses.records import Family
-from partwise.objective import best_outputs, losses_at
+from partwise.objective import best_outputs, completions, losses_at
 from partwise.structures.common.hidden import States
 from partwise.structures.semi_markov.kernels import CLASSES
 from partwise.structures.semi_markov.problem import COSTS, SegmentProblem, longest_segments, named_costs, segment_problem
@@ -154,6 +154,8 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
         loss, start, seed = self._check_parameters(), self._previous_weights, self._seed()
         text = read_segmented(X, y)
         text.truth()
+        if not text.n_tokens:
+            raise ValueError(f"There are no tokens to train on: {text.name} has {len(text)} sentences, all of them empty.")
         weight = example_weights(sample_weight, len(text), "sentence")
         text, weight, held = self._parts(text, weight, validation, read_segmented, seed)
         problem = self._learn(text) if start is None else self._problem(text, labelled=True)
@@ -339,6 +341,14 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
         text, states, K = read_segmented(X), self._code_states, len(self.classes_)
         found = states.highest(passes.max_marginals(self._problem(text), self.weights_, self.n_jobs)[:, : states.n])
         return _cut(np.maximum(found[:, :K], found[:, K:]), text.columns.starts)
+
+    def decision_value(self, X, y=None) -> np.ndarray:
+        """Score of the best segmentation of each sentence, or of the segments `y`: of the best way to fill in what they leave open."""
+        self._require_fitted()
+        problem = self._problem(read_segmented(X, y), labelled=y is not None)
+        if y is None:
+            return best_outputs(problem, self._kept_weights, self.n_jobs)[2]
+        return completions(problem, self._kept_weights, self.n_jobs)[2]
 
     def log_probability(self, X, y=None) -> np.ndarray:
         """log p(y | x) of whole segmentations. Refused for margin losses unless calibrated."""
