@@ -10,7 +10,7 @@ somebody has written them down in a list. Here nobody can tell people from place
 import matplotlib.pyplot as plt
 import numpy as np
 
-from partwise import SegmentLabeler, SequenceLabeler
+from partwise import SegmentLabeler
 
 rng = np.random.default_rng(0)
 SYLLABLES = "ba do ke li mo ra su te vi zo".split()

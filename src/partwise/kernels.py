@@ -126,8 +126,8 @@ def expected(problem, i, theta, parts):
 def max_marginals(problem, i, theta, parts):
     """parts[k] = the score of the best output that has part k, -inf if none has; return the score of the best output of all.
 
-    The twin of `expected` for maxima: how much worse the best answer gets where it has to have a part. Scores of margin models may
-    be asked this, too.
+    The twin of `expected` for maxima: how much worse the best answer gets where it has to have a part. It is asked
+    of scores, so margin models have it, too.
     """
 
 

@@ -70,8 +70,8 @@ class CRF(BaseEstimator):
     keep_tempfiles, trainer_cls
         Accepted. There are no temporary files, and no trainer of python-crfsuite.
     pair_attributes : str, optional
-        Ours: attributes whose names begin with this make transitions look at the input, see `SequenceLabeler`. CRFsuite has no such
-        features.
+        Ours: attributes whose names begin with this make transitions look at the input, see `SequenceLabeler`. CRFsuite has no
+        such features.
     label_pairs : {"observed", "all"}, default="observed"
         Ours: the pairs of labels that such attributes have weights for.
     n_jobs : int, optional

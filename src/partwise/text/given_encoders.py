@@ -82,8 +82,8 @@ class AttributeEncoder:
         if self.of_pairs and not isinstance(rows, Binary):
             r = int(np.searchsorted(rows.ptr, np.flatnonzero(rows.value != 1)[0], side="right")) - 1
             raise ValueError(
-                f"{tokens.place(r)}: attributes of label pairs ({self.prefix!r}) are there or not; they cannot have values, nor be "
-                "given twice."
+                f"{tokens.place(r)}: attributes of label pairs ({self.prefix!r}) are there or not; they cannot have values, "
+                "nor be given twice."
             )
         return rows
 

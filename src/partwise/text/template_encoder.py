@@ -380,7 +380,6 @@ class Merging:
             self.encoder._cut(self.counts)  # of features that occur once, none is rare if min_count is 1
 
 
-
 def functions_of(sources: Iterable[Any]) -> list[list[Any]]:
     """What is done to the cells of each source, one after the other."""
     return [[make_function(*f) for f in functions] if column >= 0 else [] for column, functions in sources]

@@ -10,8 +10,8 @@ from oracle_cases import Enumeration, segment_cases
 from oracle_checks import check_agreement, check_features, check_oracles, run_oracles
 from partwise import kernels
 from partwise.engine.compilation import interpret
-from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.losses.records import LOSSES
+from partwise.oracles.kbest_by_partition import kbest_by_partition
 from partwise.solvers import SOLVERS, solve
 from partwise.structures import segment_problem
 

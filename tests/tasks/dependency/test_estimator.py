@@ -258,7 +258,6 @@ def test_second_order_completes_unknown_heads(loss, solver):
         assert scores == sorted(scores, reverse=True)
 
 
-
 @pytest.mark.slow
 @pytest.mark.data
 def test_second_order_is_better_on_english(corpora):

@@ -51,9 +51,11 @@ def observed_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.
 
 
 def all_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.ndarray]:
-    """All pairs of labels for each feature, in the way of `observed_pairs`: L^2 weights each, also against what was never seen."""
+    """All pairs of labels for each feature, in the way of `observed_pairs`: L^2 weights each, also for what was never seen."""
     L, n = problem.n_labels, rows.n_features
-    require_memory(16.0 * n * L * L, None, f"{n:,} features with weights for all {L * L:,} pairs of labels", "Take those observed")
+    require_memory(
+        16.0 * n * L * L, None, f"{n:,} features with weights for all {L * L:,} pairs of labels", "Take those observed"
+    )
     return np.arange(n + 1, dtype=np.int64) * L * L, np.tile(np.arange(L * L, dtype=np.int32), n)
 
 

@@ -46,7 +46,7 @@ class PartialSecondOrderProblem(SecondOrderProblem):
 def keep_arcs(
     lengths: np.ndarray, starts: np.ndarray, allowed: Any, heads: np.ndarray | None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; those of the trees `heads`, if given, are kept."""
+    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; arcs of the trees `heads` are kept."""
     full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
     allowed = np.ascontiguousarray(allowed, np.bool_).copy()
     if allowed.shape != (full[-1],):

@@ -150,7 +150,13 @@ class SegmentCommand(Command):
         "segments.txt",
         "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nthe D B-NP\ncat N I-NP\nsleeps V B-VP\n. . O\n",
     )
-    usual = (("--templates", "ner"), ("--no-use-ends",), ("--unknown-label", "O"), ("--hidden", "2"), ("--loss", "crf", "--unknown-label", "O"))
+    usual = (
+        ("--templates", "ner"),
+        ("--no-use-ends",),
+        ("--unknown-label", "O"),
+        ("--hidden", "2"),
+        ("--loss", "crf", "--unknown-label", "O"),
+    )
 
     def inputs(self, options: Any) -> dict[str, Any]:
         from partwise.text.templates import SETS

@@ -216,7 +216,10 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
 
         def wrong(w: np.ndarray) -> float:
             return (
-                1.0 - segment_counts(truth, self._labels(self._states.labels(best_outputs(problem, w, self.n_jobs)[0]), starts), starts).scores()["f1"]
+                1.0
+                - segment_counts(
+                    truth, self._labels(self._states.labels(best_outputs(problem, w, self.n_jobs)[0]), starts), starts
+                ).scores()["f1"]
             )
 
         return wrong
@@ -343,7 +346,7 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
         return _cut(np.maximum(found[:, :K], found[:, K:]), text.columns.starts)
 
     def decision_value(self, X, y=None) -> np.ndarray:
-        """Score of the best segmentation of each sentence, or of the segments `y`: of the best way to fill in what they leave open."""
+        """Score of the best segmentation of each sentence, or of `y`: of the best way to fill in what that leaves open."""
         self._require_fitted()
         problem = self._problem(read_segmented(X, y), labelled=y is not None)
         if y is None:

@@ -40,7 +40,7 @@ def look(model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, A
 
 
 def strongest(model: Any, k: int, top: int) -> list[tuple[str, float]]:
-    """The features with the largest weights for label k, or for state k where there are hidden ones: ``begin w[0]=Mr.``; of phrases as they are called."""
+    """The features with the largest weights for label k, or hidden state k: ``begin w[0]=Mr.``; of phrases as they are called."""
     table = model._table()[: model.n_features_in_, :, k]
     order = np.argsort(-np.abs(table), axis=None, kind="stable")[:top]
     n, found = model.encoder_.n_features, []
