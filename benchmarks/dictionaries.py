@@ -1,8 +1,8 @@
 """What a dictionary from outside is worth: names of the entities in texts that a model was not trained on, CoNLL-2002.
 
 Models learn from the first half of a training file. The entities of the second half make a dictionary, four lists of names
-without their sentences: what somebody might have written down about the same world. Tagger and segments have the same templates, and all
-parameters are the defaults.
+without their sentences: what somebody might have written down about the same world. Tagger and segments have the same
+templates, and all parameters are the defaults.
 """
 
 from __future__ import annotations

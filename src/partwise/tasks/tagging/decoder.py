@@ -183,7 +183,8 @@ class Decoder(SequenceSuspects, ChainModel):
 
     def predict_max_marginals(self, X, *, lengths=None, known=None):
         """The score of the best labelling that has each label at each token: how much worse another would be, and -inf
-        where there is none. For every loss: scores, no probabilities. The best labelling has the highest score at all of its tokens.
+        where there is none. For every loss: scores, no probabilities. The best labelling has the highest score at all of
+        its tokens.
 
         Parameters
         ----------
