@@ -33,10 +33,6 @@ from partwise.engine.compilation import Kernel, MissingKernel, compiled_loop, ke
 
 SEARCHED = 32  # outputs of one example that a search over costs keeps at most
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Sizes
-# ---------------------------------------------------------------------------------------------------------------------
-
 
 @kernel
 def n_examples(problem):
@@ -124,11 +120,7 @@ def expected(problem, i, theta, parts):
 
 @kernel
 def max_marginals(problem, i, theta, parts):
-    """parts[k] = the score of the best output that has part k, -inf if none has; return the score of the best output of all.
-
-    The twin of `expected` for maxima: how much worse the best answer gets where it has to have a part. It is asked
-    of scores, so margin models have it, too.
-    """
+    """parts[k] = the score of the best output that has part k, -inf if none has; return that of the best of all."""
 
 
 @kernel(default=True)
@@ -301,8 +293,7 @@ def with_targets(problem, targets):
     """
     if "targets" not in getattr(problem, "_fields", ()):
         raise TypeError(
-            f"CCCP (ramp losses, partial labels) needs the kernel 'with_targets', and {type(problem).__name__} has no field "
-            "'targets' that it could replace. Write one with @with_targets.implements."
+            f"CCCP (ramp losses, partial labels) needs 'with_targets', or a field 'targets' of {type(problem).__name__}."
         )
     return problem._replace(targets=targets)
 

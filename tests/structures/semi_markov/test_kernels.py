@@ -56,6 +56,18 @@ def test_completions_equal_enumeration(case):
             assert log_z == pytest.approx(values.max() + np.log(np.exp(values - values.max()).sum()), rel=1e-12, abs=1e-9)
         assert kernels.value_of(problem, i, theta, y) == pytest.approx(value, rel=1e-12, abs=1e-12 * size)
         assert kernels.cost(problem, i, y) == 0.0
+        given, right = (
+            np.zeros(last - first),
+            np.array(
+                [
+                    [c == g if g < 2 * K else problem.known[g - 2 * K, c] for c, g in zip(y, gold, strict=True)]
+                    for y in truth.outputs
+                ]
+            ),
+        )
+        kernels.expected(problem, i, theta, parts)
+        kernels.agreement(problem, i, parts, given)
+        np.testing.assert_allclose(given, truth.probabilities @ right, atol=1e-6 if size > 1e3 else 1e-9)
 
 
 def problem_of(T=12, seed=0, **more):

@@ -15,6 +15,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.ragged import taken
 from partwise.features.arc_pairs import PairRows
 from partwise.features.rows import take_rows
+from partwise.structures.dependency.problem import UNKNOWN, tree_problem
 
 
 class SecondOrderProblem(NamedTuple):
@@ -95,6 +96,15 @@ def arc_numbers(lengths: np.ndarray, starts: np.ndarray, heads: np.ndarray) -> n
     return number * (np.repeat(lengths, lengths) + 1) + heads
 
 
+def any_trees(rows, lengths, starts, allowed, gold, projective: bool, single_root: bool) -> np.ndarray:
+    """Trees that agree with the known heads, of arcs that are allowed or known."""
+    allowed, known = np.array(allowed, np.bool_), gold >= 0
+    first = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
+    at = np.repeat(first[:-1], lengths) + arc_numbers(lengths, starts, gold)
+    allowed[at[known]] = True
+    return tree_problem(rows, lengths, gold, allowed=allowed, projective=projective, single_root=single_root).targets
+
+
 def place_counts(at: np.ndarray, size: int, first: np.ndarray) -> np.ndarray:
     """Offsets from counts, sentence by sentence: entry k is how many of its sentence lie in entries before k."""
     counts = np.concatenate([[0], np.bincount(at, minlength=size)[:size]])
@@ -161,3 +171,30 @@ def find_arc(problem, i, into, h, m):
         if problem.head[first + k] == h:
             return k
     return -1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Heads that are not known
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.is_labelled.implements(PartialSecondOrderProblem)
+def is_labelled(problem, i):
+    for m in range(problem.starts[i], problem.starts[i + 1]):
+        if problem.gold[m] == UNKNOWN:
+            return False
+    return True
+
+
+@kernels.restrict.implements(PartialSecondOrderProblem)
+def restrict(problem, i, theta):
+    first, words = problem.arcs[i], problem.starts[i]
+    for k in range(problem.arcs[i + 1] - first):
+        gold = problem.gold[words + problem.word[first + k] - 1]
+        if gold != UNKNOWN and problem.head[first + k] != gold:
+            theta[k] = -np.inf
+
+
+@kernels.with_targets.implements(PartialSecondOrderProblem)
+def with_targets(problem, targets):
+    return SecondOrderProblem(*problem)._replace(targets=targets)

@@ -31,15 +31,9 @@ from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, add_pair, pair_score
 from partwise.features.rows import add_label, emit, take_rows
 from partwise.oracles.kbest_by_partition import kbest_by_partition
-from partwise.structures.dependency.kept_arcs import (
-    PartialSecondOrderProblem,
-    SecondOrderProblem,
-    arc_numbers,
-    arcs_of,
-    find_arc,
-    keep_arcs,
-)
-from partwise.structures.dependency.problem import UNKNOWN, check_heads, check_trees, cycle, is_projective, tree_problem
+from partwise.structures.dependency import kept_arcs
+from partwise.structures.dependency.kept_arcs import SecondOrderProblem, any_trees, arcs_of, find_arc, keep_arcs
+from partwise.structures.dependency.problem import UNKNOWN, check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
 from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, FactorLayout
@@ -74,7 +68,7 @@ def second_order_problem(
     if partial and (targets.shape != gold.shape or (targets != gold)[gold >= 0].any()):
         raise ValueError("The 'targets' of trees with unknown heads must agree with those that are known.")
     kept, layout = keep_arcs(lengths, starts, allowed, None if heads is None else targets)
-    return (PartialSecondOrderProblem if partial else SecondOrderProblem)(
+    return (kept_arcs.PartialSecondOrderProblem if partial else SecondOrderProblem)(
         rows=take_rows(rows, kept),
         pairs=pairs,
         starts=starts,
@@ -87,15 +81,6 @@ def second_order_problem(
             search, iterations=ITERATIONS, tol=1e-4, sweeps=SWEEPS.get(search.get("sums", "bethe"), 10), change=1e-4
         ),
     )
-
-
-def any_trees(rows, lengths, starts, allowed, gold, projective: bool, single_root: bool) -> np.ndarray:
-    """Trees that agree with the known heads, of arcs that are allowed or known."""
-    allowed, known = np.array(allowed, np.bool_), gold >= 0
-    first = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
-    at = np.repeat(first[:-1], lengths) + arc_numbers(lengths, starts, gold)
-    allowed[at[known]] = True
-    return tree_problem(rows, lengths, gold, allowed=allowed, projective=projective, single_root=single_root).targets
 
 
 @helper
@@ -375,26 +360,6 @@ def agreement(problem, i, parts, given):
             continue
         k = find_arc(problem, i, into, problem.gold[words + m], m + 1)
         given[m] = parts[k] if k >= 0 else 0.0
-
-
-@kernels.is_labelled.implements(PartialSecondOrderProblem)
-def is_labelled(problem, i):
-    for m in range(problem.starts[i], problem.starts[i + 1]):
-        if problem.gold[m] == UNKNOWN:
-            return False
-    return True
-
-
-@kernels.restrict.implements(PartialSecondOrderProblem)
-def restrict(problem, i, theta):
-    for m in range(length(problem, i)):
-        if problem.gold[problem.starts[i] + m] != UNKNOWN:
-            hold(problem, i, theta, m, problem.gold[problem.starts[i] + m], 0.0)
-
-
-@kernels.with_targets.implements(PartialSecondOrderProblem)
-def with_targets(problem, targets):
-    return SecondOrderProblem(*problem)._replace(targets=targets)
 
 
 @kernels.outputs.implements(SecondOrderProblem)
