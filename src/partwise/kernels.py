@@ -293,7 +293,7 @@ def with_targets(problem, targets):
     """
     if "targets" not in getattr(problem, "_fields", ()):
         raise TypeError(
-            f"CCCP (ramp losses, partial labels) needs 'with_targets', or a field 'targets' of {type(problem).__name__}."
+            f"CCCP (ramp losses) needs the kernel 'with_targets', and {type(problem).__name__} has no field 'targets'."
         )
     return problem._replace(targets=targets)
 
