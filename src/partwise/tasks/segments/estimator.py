@@ -255,7 +255,8 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
             )
 
     def _pack(self, rows: Any, text: SegmentedText, codes: Any, known: Any, spans: Found | None) -> SegmentProblem:
-        states, costs = self._code_states, self.cost
+        states = self._code_states
+        costs: Any = self.cost
         if codes is not None and self.hidden > 1:
             codes, known = states.truth(codes, known)
             costs = states.costs(named_costs(self.cost or "tokens", len(self.classes_)))
@@ -310,10 +311,10 @@ class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
         text = read_segmented(X)
         problem, starts, states = self._problem(text), text.columns.starts, self._code_states
         if self.hidden > 1:
-            found = distinct_kbest(problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs)
+            out, values, found = distinct_kbest(problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs)
         else:
-            found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
-        return self._candidates(*found, starts, lambda i, y: self._coding.segments(y))
+            out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        return self._candidates(out, values, found, starts, lambda i, y: self._coding.segments(y))
 
     def predict_marginals(self, X) -> list[np.ndarray]:
         """P(label of the token's segment | x), (length, labels) for each sentence. Refused for margin losses unless calibrated.
