@@ -21,7 +21,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import fill
+from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, add_row, emit
 from partwise.structures.common.semirings import log_plus
 from partwise.structures.constituency.best import best_root, chart_of, inside, kbest_trees, read_best, span_number
@@ -160,25 +160,43 @@ def may_be(problem, n, i, j, a, known):
     return g.begins[a] < g.begins[a + 1] and (not whole or g.root[a])
 
 
+@helper
+def forbid_symbols(problem, n, i, j, known, out):
+    """out = -inf for symbols that span (i, j) may not have, else 0; as `may_be` says of each.
+
+    Arrays are taken out of the grammar once: one look at a time takes longer than all scores of a sentence.
+    """
+    g, whole, is_word = problem.grammar, i == 0 and j == n, j == i + 1
+    tag, root, begins, last = g.tag, g.root, g.begins, g.n_symbols - 1
+    for s in range(last):
+        fits = (tag[s] >= 0 and (known == ANY_TAG or known == tag[s])) if is_word else begins[s] < begins[s + 1]
+        out[s] = 0.0 if fits and (not whole or root[s] or (is_word and problem.glue)) else -np.inf
+    out[last] = 0.0 if problem.glue and j == n and n > 1 else -np.inf
+
+
 @kernels.score.implements(GrammarProblem)
 def score(problem, i, w, theta):
     g, n = problem.grammar, n_words(problem, i)
-    S, R, span = g.n_symbols, g.keys.size, 0
+    S, R, span, within = g.n_symbols, g.keys.size, 0, np.empty(g.n_symbols)
+    forbid_symbols(problem, n + 1, 0, 2, ANY_TAG, within)  # of spans of several words that do not end the sentence
     for a in range(n):
         known = problem.tags[problem.starts[i] + a]
         for b in range(a + 1, n + 1):
             out = row(theta, span, S)
-            fill(out, 0.0)
+            if b == a + 1 or b == n:
+                forbid_symbols(problem, n, a, b, known, out)
+            else:
+                copy(within, out)
             emit(problem.rows, problem.spans[i] + span, w, S, out)
-            for s in range(S):
-                if not may_be(problem, n, a, b, s, known):
-                    out[s] = -np.inf
-                elif n == 1 and not g.root[s]:
-                    out[s] -= GLUE_COST  # one word that is no sentence: no better than glue
             span += 1
+    if n == 1:
+        for s in range(S):
+            if not g.root[s]:
+                theta[s] -= GLUE_COST  # one word that is no sentence: no better than glue
     rules, weights = theta[span * S : span * S + R], w[problem.rows.n_features * S :]
+    parent = g.parent
     for r in range(R):
-        if g.parent[r] < S - 1:
+        if parent[r] < S - 1:
             rules[r] = weights[r]
         else:
             rules[r] = -GLUE_COST if problem.glue else -np.inf

@@ -42,6 +42,9 @@ class Grammar(NamedTuple):
     pair: np.ndarray  #: (R,) int64 the number of its pair of children among those of all rules
     pair_first: np.ndarray  #: (pairs,) uint64 (see `best.windows_of`)
     pair_second: np.ndarray  #: (pairs,) uint64
+    pairs_of: np.ndarray  #: (S + 1,) int64 the pairs of each first child
+    by_pair: np.ndarray  #: (R,) int64 rules, pair by pair
+    uses: np.ndarray  #: (pairs + 1,) int64 those of each pair
 
 
 class GrammarProblem(NamedTuple):
@@ -107,6 +110,9 @@ def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequenc
         pair=pair.reshape(-1).astype(np.int64),
         pair_first=(pairs // S).astype(np.uint64),
         pair_second=(pairs % S).astype(np.uint64),
+        pairs_of=np.searchsorted(pairs, np.arange(S + 1) * S).astype(np.int64),
+        by_pair=np.argsort(pair.reshape(-1), kind="stable").astype(np.int64),
+        uses=np.searchsorted(np.sort(pair.reshape(-1)), np.arange(len(pairs) + 1)).astype(np.int64),
     )
 
 
