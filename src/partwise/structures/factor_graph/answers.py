@@ -56,14 +56,14 @@ class Beliefs:
         return self.literals[first[..., None] + np.arange(x.n_states)]
 
 
-FOREST, AD3, EXACT, MARGINALS = range(4)
+FOREST, AD3, EXACT = range(3)
 
 
 @compiled_loop
-def ask(problem, i, how, theta, y, p, bounds, parts):
-    """Answer one question about graph i: (value, bound, iterations), or (log Z, converged, sweeps).
+def ask(problem, i, how, theta, y, p, bounds):
+    """The best output of graph i: (value, bound, iterations).
 
-    One function for all questions: the code for every kind of factor is long, and so it is compiled once.
+    One function for all ways to it: the code for every kind of factor is long, and so it is compiled once.
     """
     graph, search, a, b = view(problem, i), problem.search, problem.factors[i], problem.factors[i + 1]
     order, parents = problem.order[a:b], problem.parents[a:b]
@@ -73,10 +73,15 @@ def ask(problem, i, how, theta, y, p, bounds, parts):
         return value, value, 0
     if how == AD3:
         return ad3(graph, theta, y, p, search.iterations, search.tol, bounds)
-    if how == EXACT:
-        return best_exactly(graph, theta, y, search.iterations, search.tol, search.nodes)
-    log_z, converged, sweeps = propagate(graph, order, problem.forest[i], theta, search, parts)
-    return log_z, 1.0 if converged else 0.0, sweeps
+    return best_exactly(graph, theta, y, search.iterations, search.tol, search.nodes)
+
+
+@compiled_loop
+def sum_all(problem, i, theta, parts):
+    """The marginals of graph i: (log Z, converged, sweeps)."""
+    graph, order = view(problem, i), problem.order[problem.factors[i] : problem.factors[i + 1]]
+    log_z, converged, sweeps = propagate(graph, order, problem.forest[i], theta, problem.search, parts)
+    return log_z, converged, sweeps
 
 
 @compiled_loop
@@ -108,11 +113,10 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
 
 
 def question(problem: GraphProblem, i: int, theta: np.ndarray, how: int, bounds: np.ndarray | None = None) -> tuple:
-    """Ask; returns the three numbers, states, relaxed literals and marginals."""
+    """Ask; returns the three numbers, states and relaxed literals."""
     graph = view(problem, i)
-    y, p, parts = np.zeros(len(graph.states), np.int32), np.zeros(int(n_literals(graph))), np.zeros(len(theta))
-    found = ask(problem, i, how, theta, y, p, np.zeros(0) if bounds is None else bounds, parts)
-    return found, y, p, parts
+    y, p = np.zeros(len(graph.states), np.int32), np.zeros(int(n_literals(graph)))
+    return ask(problem, i, how, theta, y, p, np.zeros(0) if bounds is None else bounds), y, p
 
 
 def find_best(problem: GraphProblem, i: int, w: Any, method: str) -> Answer:
@@ -122,7 +126,7 @@ def find_best(problem: GraphProblem, i: int, w: Any, method: str) -> Answer:
         (value, bound, n), y, *_ = question(problem, i, theta, FOREST)
         return Answer(y, float(value), float(bound), value > -np.inf, one_hot(graph, y), 0, np.array([value]))
     bounds = np.full(problem.search.iterations, np.nan)
-    (value, bound, n), y, p, _ = question(problem, i, theta, AD3, bounds)
+    (value, bound, n), y, p = question(problem, i, theta, AD3, bounds)
     if (method == "exact" and not is_closed(value, bound)) or (value == -np.inf and bound > -np.inf):
         (value, bound, _), y, *_ = question(problem, i, theta, EXACT)
     if bound < impossible(theta):
@@ -144,7 +148,8 @@ def one_hot(graph: Any, y: np.ndarray) -> np.ndarray:
 def find_marginals(problem: GraphProblem, i: int, w: Any) -> Beliefs:
     """By messages. log Z = -inf if hard factors allow nothing."""
     graph, theta = view(problem, i), scores_of(problem, i, w)
-    (log_z, converged, sweeps), _, _, parts = question(problem, i, theta, MARGINALS)
+    parts = np.zeros(len(theta))
+    log_z, converged, sweeps = sum_all(problem, i, theta, parts)
     n, forest = int(n_literals(graph)), bool(problem.forest[i])
     if not (log_z >= impossible(theta)) or (not converged and (graph.kind != DENSE).any()):
         from partwise.structures.factor_graph.programs import possible
