@@ -23,7 +23,8 @@ from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
-from partwise.structures.constituency.problem import grammar_problem, make_grammar
+from partwise.structures.constituency.grammar import make_grammar
+from partwise.structures.constituency.problem import grammar_problem
 from partwise.structures.dependency.problem import is_projective
 from partwise.tasks.constituency.estimator import ConstituencyParser
 from partwise.tasks.constituency.files import Constituent, from_heads

@@ -22,6 +22,7 @@ import numpy as np
 
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import fill, larger
+from partwise.structures.constituency.grammar import Grammar, best_tree, kbest_trees
 
 
 @helper
@@ -134,6 +135,16 @@ def read_best(grammar, n, theta, by_begin, by_end, y):
         y[t] = a * n + split
 
 
+@best_tree.implements(Grammar)
+def _(grammar, n, theta, y):
+    by_begin, by_end = chart_of(grammar, n)
+    inside(grammar, n, theta, by_begin, by_end)
+    value = by_begin[0, best_root(by_begin, n), n]
+    if value > -np.inf:
+        read_best(grammar, n, theta, by_begin, by_end, y)
+    return value
+
+
 @helper
 def insert(values, how, size, most, value, r, k, left, right):
     """Put a derivation into a list that is sorted and no longer than `most`; returns how long it is then."""
@@ -150,9 +161,9 @@ def insert(values, how, size, most, value, r, k, left, right):
     return min(size + 1, most)
 
 
-@helper
-def kbest_trees(grammar, n, theta, ys, out):
-    """The k best trees: every entry of the chart has its k best derivations. Returns how many there are."""
+@kbest_trees.implements(Grammar)
+def _(grammar, n, theta, ys, out):
+    # every entry of the chart has its k best derivations
     S, most, base = grammar.n_symbols, len(out), n * (n + 1) // 2 * grammar.n_symbols
     cells = n * (n + 1) // 2 * S
     values, how, found = np.empty((cells, most)), np.empty((cells, most, 4), np.int32), np.zeros(cells, np.int64)

@@ -30,6 +30,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.numerics import exp, fill, larger, smaller
 from partwise.structures.common.semirings import log_plus
 from partwise.structures.constituency.best import span_number, widen, window, windows_of
+from partwise.structures.constituency.grammar import Grammar, tree_sums
 
 LEAST = 1e-280  # sums below are formed in logarithms: what floats lose, 1e-304 for each rule and split, would show in them
 HELD = 1e-290  # entries below are looked up in logarithms; a sum of at least LEAST is above, over that of its span
@@ -226,7 +227,13 @@ def share_in_logarithms(grammar, n, theta, chart, i, j, a, p, parts):
 def outside_sums(grammar, n, theta, chart, log_z, parts):
     """Write the probabilities of spans with symbols and the expected number of uses of rules, from the root down."""
     S, uses, by_pair, parent = grammar.n_symbols, grammar.uses, grammar.by_pair, grammar.parent
-    pair_first, pair_second, by_begin, ends, begun = grammar.pair_first, grammar.pair_second, chart.by_begin, chart.ends, chart.begun
+    pair_first, pair_second, by_begin, ends, begun = (
+        grammar.pair_first,
+        grammar.pair_second,
+        chart.by_begin,
+        chart.ends,
+        chart.begun,
+    )
     left, products, met, rules = chart.left, chart.products, chart.met, chart.rules
     base, shares, scaled = n * (n + 1) // 2 * S, np.empty(S), np.empty((S, n + 1))
     # what entries were given so far, over what they are: as first children, [i, A, j], and as second ones of spans that end at j
@@ -271,3 +278,16 @@ def outside_sums(grammar, n, theta, chart, log_z, parts):
                         given[b, k] += weight * scaled[c, k]
                     for k in range(low, stop):
                         as_second[c, k] += weight * left[b, k]
+
+
+@tree_sums.implements(Grammar)
+def _(grammar, n, theta, parts):
+    log_z, chart = -np.inf, make_sums(grammar, n, theta)
+    inside_sums(grammar, n, theta, chart)
+    for a in range(grammar.n_symbols):
+        log_z = log_plus(log_z, log_entry(chart, n, 0, n, a))
+    if log_z > -np.inf:
+        outside_sums(grammar, n, theta, chart, log_z, parts)
+    else:
+        fill(parts, 0.0)
+    return log_z
