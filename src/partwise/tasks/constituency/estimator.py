@@ -190,7 +190,7 @@ class ConstituencyParser(BracketSuspects, Structured):
         require_memory(needed, self.n_jobs, what, "Cut it into parts, leave it out", self.memory)
 
     def _problem(self, given: Constituents, labelled: bool = False, sums: bool = False, k: int = 1) -> GrammarProblem:
-        """Packed sentences, to learn from or to parse by oracles that sum over trees, or find the k best (see `memory_needed`)."""
+        """Packed sentences, to learn from or to parse; by oracles that sum over trees or find the k best, if so."""
         grammar, trees, brackets = self.grammar_, None, None
         self._check_memory(given, sums or (labelled and get_loss(self.loss).is_smooth), k)
         if labelled:
@@ -294,7 +294,7 @@ class ConstituencyParser(BracketSuspects, Structured):
             "labels": np.array(grammar.symbols, object),
             "classes": self.classes_,
             "tags": list(grammar.tags),
-            "tag_of": grammar.packed.tag[:-1].tolist(),
+            "tag_of": grammar.packed.tag[: len(grammar.symbols)].tolist(),
             "roots": np.flatnonzero(grammar.packed.root).tolist(),
             "main_root": grammar.main_root,
             "main_tag": grammar.main_tag,

@@ -1,6 +1,6 @@
 """What a constituency parser has learnt: its grammar, and the rules that it likes and dislikes.
 
-Without a grammar there are no rules, and weights of features have no names: what is told is how long the weights of each symbol are.
+Without a grammar there are no rules, and weights of features have no names: told is how long the weights of each symbol are.
 """
 
 from __future__ import annotations
