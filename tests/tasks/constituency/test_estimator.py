@@ -274,7 +274,7 @@ def test_without_a_grammar(free, tmp_path):
     assert again.grammar is None and again.predict(test) == free.predict(test)
     header, tensors = read_tensors(str(tmp_path / "model"), FORMAT, FORMAT_VERSION)
     for name, wrong in (("inner", "all"), ("tag_of", [0])):
-        write_tensors(tmp_path / "bad", header | {name: wrong}, tensors)
+        write_tensors(tmp_path / "bad", header | {"model": header["model"] | {name: wrong}}, tensors)
         with pytest.raises(ModelFileError):
             partwise.load(tmp_path / "bad")
 
