@@ -56,24 +56,28 @@ class Beliefs:
         return self.literals[first[..., None] + np.arange(x.n_states)]
 
 
-FOREST, AD3, EXACT = range(3)
+# one loop for each way to an answer: the code for all kinds of factors is in each of them, and takes long to compile
 
 
 @compiled_loop
-def ask(problem, i, how, theta, y, p, bounds):
-    """The best output of graph i: (value, bound, iterations).
+def best_by_messages(problem, i, theta, y):
+    """The best output of graph i, a forest; returns its score."""
+    a, b = problem.factors[i], problem.factors[i + 1]
+    best_in_forest(view(problem, i), problem.order[a:b], problem.parents[a:b], theta, y)
+    return kernels.value_of(problem, i, theta, y)
 
-    One function for all ways to it: the code for every kind of factor is long, and so it is compiled once.
-    """
-    graph, search, a, b = view(problem, i), problem.search, problem.factors[i], problem.factors[i + 1]
-    order, parents = problem.order[a:b], problem.parents[a:b]
-    if how == FOREST:
-        best_in_forest(graph, order, parents, theta, y)
-        value = kernels.value_of(problem, i, theta, y)
-        return value, value, 0
-    if how == AD3:
-        return ad3(graph, theta, y, p, search.iterations, search.tol, bounds)
-    return best_exactly(graph, theta, y, search.iterations, search.tol, search.nodes)
+
+@compiled_loop
+def best_by_ad3(problem, i, theta, y, p, bounds):
+    """The best output of graph i that AD3 finds: (value, bound, iterations)."""
+    return ad3(view(problem, i), theta, y, p, problem.search.iterations, problem.search.tol, bounds)
+
+
+@compiled_loop
+def best_by_branching(problem, i, theta, y):
+    """The best output of graph i: (value, bound, nodes)."""
+    search = problem.search
+    return best_exactly(view(problem, i), theta, y, search.iterations, search.tol, search.nodes)
 
 
 @compiled_loop
@@ -112,23 +116,17 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     return theta
 
 
-def question(problem: GraphProblem, i: int, theta: np.ndarray, how: int, bounds: np.ndarray | None = None) -> tuple:
-    """Ask; returns the three numbers, states and relaxed literals."""
-    graph = view(problem, i)
-    y, p = np.zeros(len(graph.states), np.int32), np.zeros(int(n_literals(graph)))
-    return ask(problem, i, how, theta, y, p, np.zeros(0) if bounds is None else bounds), y, p
-
-
 def find_best(problem: GraphProblem, i: int, w: Any, method: str) -> Answer:
     """By messages in a forest, else by AD3 and, on request, branch and bound."""
     graph, theta = view(problem, i), scores_of(problem, i, w)
+    y = np.zeros(len(graph.states), np.int32)
     if method != "ad3" and problem.forest[i]:
-        (value, bound, n), y, *_ = question(problem, i, theta, FOREST)
-        return Answer(y, float(value), float(bound), value > -np.inf, one_hot(graph, y), 0, np.array([value]))
-    bounds = np.full(problem.search.iterations, np.nan)
-    (value, bound, n), y, p = question(problem, i, theta, AD3, bounds)
+        value = float(best_by_messages(problem, i, theta, y))
+        return Answer(y, value, value, value > -np.inf, one_hot(graph, y), 0, np.array([value]))
+    p, bounds = np.zeros(int(n_literals(graph))), np.full(problem.search.iterations, np.nan)
+    value, bound, n = best_by_ad3(problem, i, theta, y, p, bounds)
     if (method == "exact" and not is_closed(value, bound)) or (value == -np.inf and bound > -np.inf):
-        (value, bound, _), y, *_ = question(problem, i, theta, EXACT)
+        value, bound, _ = best_by_branching(problem, i, theta, y)
     if bound < impossible(theta):
         value = -np.inf
     return Answer(y, float(value), float(bound), is_closed(value, bound), p, int(n), bounds[:n].copy())
