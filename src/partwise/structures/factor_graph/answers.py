@@ -108,7 +108,9 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     """Scores of all parts of graph i."""
     if w is None and problem.n_weights:
         raise ValueError("Some scores of this graph are learnt: give the weights w (and their families).")
-    weights = np.zeros(0) if w is None else np.asarray(w, float)
+    if not problem.n_weights:  # nothing is learnt: nothing to compile
+        return problem.given[problem.parts[i] : problem.parts[i + 1]].astype(float)
+    weights = np.asarray(w, float)
     if len(weights) < problem.n_weights:
         raise ValueError(f"There are {problem.n_weights} weights. Got {len(weights)}.")
     theta = np.zeros(int(kernels.n_parts(problem, i)))
