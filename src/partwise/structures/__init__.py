@@ -19,7 +19,7 @@ _HOME = {
     "chain_problem": "chain",
     "Grammar": "constituency",
     "GrammarProblem": "constituency",
-    "Labels": "constituency",
+    "AnyLabels": "constituency",
     "PartialGrammarProblem": "constituency",
     "grammar_problem": "constituency",
     "make_grammar": "constituency",

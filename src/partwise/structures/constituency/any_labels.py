@@ -26,7 +26,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.numerics import exp, fill, larger
 from partwise.structures.common.semirings import LARGEST, LOG_SUM, inner, make_semiring
 from partwise.structures.constituency.best import insert, span_number
-from partwise.structures.constituency.grammar import Labels, best_tree, kbest_trees, tree_sums
+from partwise.structures.constituency.grammar import AnyLabels, best_tree, kbest_trees, tree_sums
 
 NEVER = 1e-300  # spans that are less probable give nothing to what is below them
 
@@ -67,7 +67,7 @@ def highest(values):
     return top
 
 
-@best_tree.implements(Labels)
+@best_tree.implements(AnyLabels)
 def _(grammar, n, theta, y):
     S, by_begin, by_end = grammar.n_symbols, np.empty((n, n + 1)), np.empty((n + 1, n + 1))
     inside_any(make_semiring(LARGEST), S, n, theta, by_begin, by_end)
@@ -89,7 +89,7 @@ def _(grammar, n, theta, y):
     return by_begin[0, n]
 
 
-@kbest_trees.implements(Labels)
+@kbest_trees.implements(AnyLabels)
 def _(grammar, n, theta, ys, out):
     S, most, cells = grammar.n_symbols, len(out), n * (n + 1) // 2
     values, how, found = np.empty((cells, most)), np.empty((cells, most, 4), np.int32), np.zeros(cells, np.int64)
@@ -134,7 +134,7 @@ def _(grammar, n, theta, ys, out):
     return found[whole]
 
 
-@tree_sums.implements(Labels)
+@tree_sums.implements(AnyLabels)
 def _(grammar, n, theta, parts):
     s, S = make_semiring(LOG_SUM), grammar.n_symbols
     by_begin, by_end = np.empty((n, n + 1)), np.empty((n + 1, n + 1))

@@ -37,7 +37,7 @@ class Grammar(NamedTuple):
     uses: np.ndarray  #: (pairs + 1,) int64 those of each pair
 
 
-class Labels(NamedTuple):
+class AnyLabels(NamedTuple):
     """S symbols that may be above any others: no grammar, and no glue, for every sentence has a tree."""
 
     tag: np.ndarray  #: as in `Grammar`
@@ -94,7 +94,7 @@ def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequenc
     )
 
 
-def make_labels(tags: Sequence[int], inner: Sequence[int], roots: Sequence[int]) -> Labels:
+def make_labels(tags: Sequence[int], inner: Sequence[int], roots: Sequence[int]) -> AnyLabels:
     """Labels without a grammar.
 
     Parameters
@@ -107,7 +107,7 @@ def make_labels(tags: Sequence[int], inner: Sequence[int], roots: Sequence[int])
         Symbols that may be above a whole sentence.
     """
     S = len(tags)
-    return Labels(np.array(tags, np.int32), np.isin(np.arange(S), roots), np.isin(np.arange(S), inner), S)
+    return AnyLabels(np.array(tags, np.int32), np.isin(np.arange(S), roots), np.isin(np.arange(S), inner), S)
 
 
 @kernel
@@ -155,7 +155,7 @@ def _(grammar):
     return grammar.keys.size
 
 
-@n_rules.implements(Labels)
+@n_rules.implements(AnyLabels)
 def _(grammar):
     return 0
 
@@ -167,7 +167,7 @@ def _(grammar, weights, glue_cost, rules):
         rules[r] = weights[r] if parent[r] < glue else -glue_cost
 
 
-@score_rules.implements(Labels)
+@score_rules.implements(AnyLabels)
 def _(grammar, weights, glue_cost, rules):
     pass
 
@@ -185,7 +185,7 @@ def _(grammar, a, b, c):
     return low if low < grammar.begins[a + 1] and grammar.keys[low] == key else NO_RULE
 
 
-@rule_number.implements(Labels)
+@rule_number.implements(AnyLabels)
 def _(grammar, a, b, c):
     return FREE_RULE if grammar.inner[a] else NO_RULE
 
@@ -195,7 +195,7 @@ def _(grammar, r):
     return grammar.parent[r] < grammar.n_symbols - 1
 
 
-@has_weight.implements(Labels)
+@has_weight.implements(AnyLabels)
 def _(grammar, r):
     return False
 
@@ -206,7 +206,7 @@ def _(grammar, a):
     return [(int(b), int(c)) for b, c in zip(grammar.first[own], grammar.second[own], strict=True)]
 
 
-@rules_of.implements(Labels)
+@rules_of.implements(AnyLabels)
 def _(grammar, a):
     return [(b, c) for b in range(grammar.n_symbols) for c in range(grammar.n_symbols)] if grammar.inner[a] else []
 

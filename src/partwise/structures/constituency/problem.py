@@ -21,7 +21,7 @@ from partwise import kernels
 from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.oracles.complete_all import complete_all
-from partwise.structures.constituency.grammar import NO_RULE, Grammar, Labels, rule_number
+from partwise.structures.constituency.grammar import NO_RULE, AnyLabels, Grammar, rule_number
 
 NOTHING, FREE = -1, -2  # of a span: no symbol is right; any is
 ANY_TAG = -1  # of a word: it may have every tag
@@ -32,7 +32,7 @@ class GrammarProblem(NamedTuple):
     """N packed sentences."""
 
     rows: Any  #: feature rows, one per span, sentences end to end
-    grammar: Grammar | Labels
+    grammar: Grammar | AnyLabels
     starts: np.ndarray  #: (N + 1,) int64 first word of each sentence
     spans: np.ndarray  #: (N + 1,) int64 first span of each sentence
     nodes: np.ndarray  #: (N + 1,) int64 first node of each output
@@ -53,7 +53,7 @@ class PartialGrammarProblem(GrammarProblem):
 def grammar_problem(
     x: Any,
     lengths: Any,
-    grammar: Grammar | Labels,
+    grammar: Grammar | AnyLabels,
     trees: Sequence[Any] | None = None,
     tags: Any = None,
     *,
@@ -69,7 +69,7 @@ def grammar_problem(
         One row for each span: sentence by sentence, by first word, then by last word.
     lengths : integers (N,)
         Words of each sentence; zero is fine.
-    grammar : Grammar or Labels
+    grammar : Grammar or AnyLabels
     trees : list of integer arrays, optional
         The right output of each sentence; None where only some brackets are known. Left out for prediction.
     tags : integers (words,), optional
@@ -138,13 +138,13 @@ def with_brackets(problem: GrammarProblem, partial: np.ndarray, brackets: Sequen
     return found._replace(targets=targets)
 
 
-def memory_needed(n: int, grammar: Grammar | Labels, sums: bool = False, k: int = 1) -> int:
+def memory_needed(n: int, grammar: Grammar | AnyLabels, sums: bool = False, k: int = 1) -> int:
     """Bytes that an oracle needs for a sentence of n words, at most: for the best tree, for sums over all, or for the k best.
 
     Without a grammar charts have one number for a span; scores, and marginals for sums, have one for every symbol.
     """
     S, best = grammar.n_symbols, 12 * k + 8  # the k best derivations of every entry, and scores of parts
-    if isinstance(grammar, Labels):
+    if isinstance(grammar, AnyLabels):
         return n * (n + 1) * ((8 if sums else 4) * S + 24 + best)
     return n * (n + 1) * S * (SUMS_BYTES if sums else max(BEST_BYTES, best))
 

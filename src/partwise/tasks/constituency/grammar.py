@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.structures.constituency.grammar import NO_TAG, Grammar, Labels, make_grammar, make_labels
+from partwise.structures.constituency.grammar import NO_TAG, AnyLabels, Grammar, make_grammar, make_labels
 from partwise.structures.constituency.problem import ANY_TAG, nodes_of
 from partwise.tasks.constituency.files import Constituent
 
@@ -97,7 +97,7 @@ class TreeGrammar:
 
     symbols: tuple[str, ...]  #: without the glue
     tags: tuple[str, ...]  #: without a grammar, if they are given: one for all, without a name
-    packed: Grammar | Labels
+    packed: Grammar | AnyLabels
     main_root: str  #: what glued trees have for their root
     main_tag: str  #: the tag of a word above which there is only glue
 
@@ -110,14 +110,14 @@ class TreeGrammar:
     def rules(self) -> np.ndarray:
         """(rules, 3) parent, first and second child; without glue."""
         g = self.packed
-        if isinstance(g, Labels):
+        if isinstance(g, AnyLabels):
             return np.zeros((0, 3), np.int32)
         return np.stack([g.parent, g.first, g.second], 1)[g.parent < self.glue]
 
     @property
     def ignores_tags(self) -> bool:
         """Whether symbols above words are without their tags."""
-        return self.tags == ("",) and isinstance(self.packed, Labels)
+        return self.tags == ("",) and isinstance(self.packed, AnyLabels)
 
     def labels(self) -> list[str]:
         """The labels of brackets, sorted."""
@@ -131,7 +131,7 @@ class TreeGrammar:
 
     def encode(self, tree: Constituent, markov: int | None) -> np.ndarray:
         """The output that is this tree; a KeyError for a symbol that the grammar does not have."""
-        nodes = labelled_nodes(tree, self.ignores_tags) if isinstance(self.packed, Labels) else binary_nodes(tree, markov)
+        nodes = labelled_nodes(tree, self.ignores_tags) if isinstance(self.packed, AnyLabels) else binary_nodes(tree, markov)
         index, n = self._index(), (len(nodes) + 1) // 2
         return np.array([index[symbol] * n + split for symbol, split in nodes], np.int32)
 
@@ -284,7 +284,7 @@ def rebuild(header: dict[str, Any], rules: np.ndarray, symbols: Sequence[str]) -
     """The grammar in a model file."""
     tags = tuple(map(str, header["tags"]))
     tag_of, roots = [int(k) for k in header["tag_of"]], [int(k) for k in header["roots"]]
-    packed: Grammar | Labels
+    packed: Grammar | AnyLabels
     if "inner" in header:
         if len(tag_of) != len(symbols):
             raise ValueError("there are not as many tags as symbols")
