@@ -75,11 +75,9 @@ def symbol_norms(parser: ConstituencyParser) -> dict[str, float]:
 
 def rule_weights(parser: ConstituencyParser) -> dict[str, float]:
     """The weight of each rule, by its name."""
-    packed, names = parser.grammar_.packed, parser.grammar_.symbols
-    weights = parser.weights_[(1 << parser.hash_bits) * packed.n_symbols :]
-    triples = zip(packed.parent.tolist(), packed.first.tolist(), packed.second.tolist(), strict=True)
-    glue = len(names)
-    return {f"{names[a]} -> {names[b]} {names[c]}": float(weights[r]) for r, (a, b, c) in enumerate(triples) if a < glue}
+    grammar, names = parser.grammar_, parser.grammar_.symbols
+    weights, rules = parser.weights_[(1 << parser.hash_bits) * grammar.packed.n_symbols :], grammar.rules.tolist()
+    return {f"{names[a]} -> {names[b]} {names[c]}": float(weights[r]) for r, (a, b, c) in enumerate(rules)}
 
 
 def draw_weights(ordered: list[tuple[str, float]], top: int, path: Path, what: str) -> None:
