@@ -8,7 +8,7 @@ pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch"
 import torch
 
 from partwise.torch import Alignment, DependencyTree, LinearChain, reference_only
-from torch_cases import CASES, alignment, chain, enumerated, tree
+from torch_cases import CASES, alignment, chain, constituency, enumerated, tree
 
 
 @pytest.fixture(params=CASES)
@@ -47,8 +47,7 @@ def test_best_and_k_best_lead_the_list_of_all(case):
         torch.testing.assert_close(distribution.max[i].detach(), order[0])
     torch.testing.assert_close(distribution.score_of(distribution.argmax), distribution.max)
     best = distribution.argmax
-    inside = torch.arange(best.shape[1]) < distribution.lengths.reshape(len(best), -1)[:, :1]
-    assert (outputs[:, 0] == best)[inside].all()
+    assert (outputs[:, 0] == best)[distribution._inside()].all()
 
 
 def test_entropies_and_divergences(case):
@@ -78,7 +77,7 @@ def test_samples_come_as_often_as_they_are_probable(case):
     drawn = distribution.sample(4000, generator=torch.Generator().manual_seed(0))
     ys, scores = enumerated(distribution)[0]
     wanted = scores.detach().softmax(0)
-    length = int(distribution.lengths.reshape(len(drawn), -1)[0, 0])
+    length = int(distribution._inside()[0].sum())
     codes = {tuple(y[:length].tolist()): k for k, y in enumerate(ys)}
     counts = torch.zeros(len(ys))
     for y in drawn[0]:
@@ -88,7 +87,7 @@ def test_samples_come_as_often_as_they_are_probable(case):
     assert torch.equal(drawn, again)
 
 
-@pytest.mark.parametrize("make", [chain, tree])
+@pytest.mark.parametrize("make", [chain, tree, constituency])
 def test_gradients_of_first_and_second_order(make):
     given = make(lengths=(2, 1))
 
@@ -108,7 +107,7 @@ def place(distribution, scores):
     return [next(given) if t.is_floating_point() else t for t in distribution.tensors]
 
 
-@pytest.mark.parametrize("make", [chain, tree, alignment])
+@pytest.mark.parametrize("make", [chain, tree, constituency, alignment])
 def test_operators_are_what_torch_expects(make):
     from partwise.torch.operators import OPERATORS
 

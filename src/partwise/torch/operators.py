@@ -22,11 +22,13 @@ from torch import Tensor
 
 from partwise.engine.threads import in_threads
 from partwise.torch import reference
-from partwise.torch.sampling import sample_by_conditioning, sample_chains
+from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
     ChainScores,
+    MatchScores,
     PairScores,
     SegmentScores,
+    SpanScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -56,8 +58,8 @@ class Structure(NamedTuple):
     name: str
     tensors: tuple[str, ...]  #: names of the score tensors
     record: type  #: of their arrays
-    log_partition: Callable[..., Tensor]  #: the plain-torch twin: (tensors, lengths, sizes) -> log Z
-    draw: Any  #: the loop that draws samples
+    log_partition: Callable[..., Tensor] | None  #: the plain-torch twin: (tensors, lengths, sizes) -> log Z; None: no sums
+    draw: Any  #: the loop that draws samples, where there are sums
     shared: tuple[bool, ...]  #: which tensors may have one entry for all examples in their first dimension
     packed: tuple[bool, ...]  #: which tensors have rows of all examples, and a tensor of where each begins behind them
 
@@ -90,6 +92,9 @@ ALIGNMENT = Structure(
     (False, False, False),
     (False, False, False),
 )
+
+SPANS = Structure("spans", ("spans",), SpanScores, reference.spans_log_partition, sample_spans, (False,), (False,))
+ASSIGNMENT = Structure("assignment", ("match",), MatchScores, None, None, (False,), (False,))
 
 
 class Operators(NamedTuple):
@@ -294,19 +299,13 @@ def _define(structure: Structure) -> Operators:
     def sample(*given: Any) -> Any:
         return _sample(structure, given[:size], *given[size:])
 
+    summed = structure.log_partition is not None
     operators = Operators(
-        operator("sums", f"({arguments}) -> ({', '.join(['Tensor'] * (found + 1))})", sum_up),
+        operator("sums", f"({arguments}) -> ({', '.join(['Tensor'] * (found + 1))})", sum_up) if summed else None,
         operator("best", f"({arguments}, int width) -> (Tensor, Tensor)", best),
         operator("kbest", f"({arguments}, int width, int k) -> (Tensor, Tensor)", kbest),
-        operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample),
+        operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample) if summed else None,
     )
-
-    @operators.sums.register_fake
-    def _(*given: Any) -> Any:
-        scores, lengths = given[:size], given[size]
-        dtype = _compute_type(scores)
-        room = [m for m in _answers(structure, scores, lengths, dtype) if m.is_floating_point()]
-        return (scores[0].new_empty(lengths.shape[0], dtype=dtype), *room)
 
     @operators.best.register_fake
     def _(*given: Any) -> Any:
@@ -318,6 +317,16 @@ def _define(structure: Structure) -> Operators:
         of, n, width, k = given[0], given[size].shape[0], given[size + 2], given[size + 3]
         return of.new_empty(n, k, dtype=_compute_type(given)), of.new_empty(n, k, width, dtype=torch.int64)
 
+    if not summed:
+        return operators
+
+    @operators.sums.register_fake
+    def _(*given: Any) -> Any:
+        scores, lengths = given[:size], given[size]
+        dtype = _compute_type(scores)
+        room = [m for m in _answers(structure, scores, lengths, dtype) if m.is_floating_point()]
+        return (scores[0].new_empty(lengths.shape[0], dtype=dtype), *room)
+
     @operators.sample.register_fake
     def _(*given: Any) -> Any:
         return torch.empty_like(given[size + 2], dtype=torch.int64)
@@ -327,5 +336,5 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT)}
+STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}
