@@ -9,8 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from partwise.losses.loss import Loss
-from partwise.torch.linear_chain import LinearChain, is_set_of_labels
+from partwise.losses.records import LOSSES
+from partwise.torch.chain_ops import ChainBatch, chain_best, chain_loss, few_labels, whole_batch
+from partwise.torch.linear_chain import LinearChain, is_set_of_labels, lengths_of
 from partwise.torch.losses import structured_loss
+from partwise.torch.operators import compiled_here
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -80,11 +83,29 @@ class CRF(nn.Module):
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> LinearChain:
         """The distribution over label sequences for the emissions of a batch."""
         emissions, _, mask = self._batch(emissions, None, mask)
+        return self._distribution(emissions, mask)
+
+    def _scores(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Transitions, start and end scores; -inf what constraints forbid."""
         start, stop, transitions = self.start_transitions, self.end_transitions, self.transitions
         if self.wall is not None:
             start, stop = start + self.wall[-1, :-1], stop + self.wall[:-1, -1]
             transitions = transitions + self.wall[:-1, :-1]
-        return LinearChain(emissions, transitions, start, stop, mask=mask)
+        return transitions, start, stop
+
+    def _distribution(self, emissions: Tensor, mask: Tensor | None) -> LinearChain:
+        return LinearChain(emissions, *self._scores(), mask=mask)
+
+    def _quick_batch(self, emissions: Tensor, mask: Tensor | None) -> ChainBatch | None:
+        """The batch, first dimension first, for the loops of `chain_ops`, if they can take it."""
+        B, T = emissions.shape[:2]
+        begins, lengths = whole_batch(B, T)
+        if mask is not None:
+            lengths = lengths_of(mask, B, T)
+        if emissions.dtype in (torch.float16, torch.bfloat16):
+            emissions = emissions.float()
+        batch = ChainBatch(emissions, *self._scores(), begins, lengths)
+        return batch if batch.is_quick and compiled_here(batch[:1]) else None
 
     def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
         """Minus the loss: for "crf", the log-likelihood of the tags.
@@ -100,11 +121,13 @@ class CRF(nn.Module):
         if reduction not in REDUCTIONS:
             raise ValueError(f"invalid reduction: {reduction}")
         emissions, tags, mask = self._batch(emissions, tags, mask)
-        batch_first, self.batch_first = self.batch_first, True
-        try:
-            chain = self.distribution(emissions, mask)
-        finally:
-            self.batch_first = batch_first
+        plain = self.loss in ("crf", LOSSES["crf"]) and reduction != "none" and not is_set_of_labels(tags, self.num_tags)
+        batch = self._quick_batch(emissions, mask) if plain else None
+        if batch is not None:
+            n = emissions.shape[0] if reduction == "mean" else batch.lengths.sum() if reduction == "token_mean" else 1
+            each = torch.ones(emissions.shape[0]) if reduction == "sum" else torch.ones(emissions.shape[0]) / n
+            return -chain_loss(batch, tags.to("cpu", torch.int64), each)
+        chain = self._distribution(emissions, mask)
         values = -structured_loss(chain, tags, self.loss, cost=self.cost, reduction="none")
         if reduction == "none":
             return values
@@ -116,10 +139,17 @@ class CRF(nn.Module):
 
     def decode(self, emissions: Tensor, mask: Tensor | None = None, k: int | None = None) -> list:
         """The best labels of each sequence, as lists; with `k` the k best, a list of lists for each."""
-        chain = self.distribution(emissions, mask)
-        lengths = chain.lengths.tolist()
+        emissions, _, mask = self._batch(emissions, None, mask)
         if k is None:
-            return [y[:n] for y, n in zip(chain.argmax.tolist(), lengths, strict=True)]
+            batch = self._quick_batch(emissions, mask) if few_labels(self.num_tags) else None
+            if batch is not None:
+                best, ends = chain_best(batch, emissions.shape[1])[0].tolist(), batch.lengths
+            else:
+                chain = self._distribution(emissions, mask)
+                best, ends = chain.argmax.tolist(), chain.lengths
+            return best if mask is None else [y[:n] for y, n in zip(best, ends.tolist(), strict=True)]
+        chain = self._distribution(emissions, mask)
+        lengths = chain.lengths.tolist()
         outputs, values = chain.topk(k)
         found = torch.isfinite(values).sum(1).tolist()
         return [[y[:n] for y in ys[:some]] for ys, n, some in zip(outputs.tolist(), lengths, found, strict=True)]

@@ -101,6 +101,10 @@ class StructuredDistribution:
         """The probability of each part, in the shapes of the scores; what several examples share has an entry for each."""
         return self._shaped(self._all_sums()[1:])
 
+    def log_loss(self, target: Tensor, weight: Tensor) -> Tensor:
+        """sum_i weight[i] (log Z_i - s(target_i)), a scalar; structures may know a quicker way than this."""
+        return -(weight * self.log_prob(target)).sum()
+
     def log_prob(self, outputs: Tensor) -> Tensor:
         """log p(y) = s(y) - log Z, (B,)."""
         return self.score_of(outputs) - self.log_partition
@@ -182,6 +186,8 @@ def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
     lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
     if lengths.shape != (n,):
         raise ValueError(f"Expected one length for each of the {n} {what}s. Got lengths of shape {tuple(lengths.shape)}.")
+    if torch.compiler.is_compiling():
+        return lengths
     wrong = ((lengths < 0) | (lengths > longest)).nonzero()
     if len(wrong):
         i = int(wrong[0])
@@ -195,6 +201,8 @@ def check_scores(tensor: Any, name: str, dims: int, validate: bool = True) -> Te
         got = f"{tensor.dtype}, shape {tuple(tensor.shape)}" if isinstance(tensor, Tensor) else type(tensor).__name__
         raise ValueError(f"{name!r} must be a floating-point tensor of {dims} dimensions. Got {got} instead.")
     if validate and tensor.device.type == "cpu" and not torch.compiler.is_compiling():
+        if tensor.detach().sum() < torch.inf:  # NaN if any is, or both infinities are there
+            return tensor
         bad = (tensor.isnan() | (tensor == torch.inf)).nonzero()
         if len(bad):
             place = tuple(bad[0].tolist())

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from partwise.torch import reference
+from partwise.torch.chain_ops import ChainBatch, chain_loss
 from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.operators import compiled_here
 
 
 class LinearChain(StructuredDistribution):
@@ -117,6 +119,15 @@ class LinearChain(StructuredDistribution):
         of = which if stop.shape[0] > 1 else torch.zeros_like(which)
         return total + torch.where(inside[:, 0], stop[of, last], 0.0)
 
+    def log_loss(self, target: Tensor, weight: Tensor) -> Tensor:
+        nodes, begins, table, stop = self.tensors
+        if table.shape[0] == stop.shape[0] == 1 and compiled_here(self.tensors):
+            batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, self.lengths)
+            if batch.is_quick:
+                target = self._padded(torch.as_tensor(target)).to("cpu", torch.int64)
+                return chain_loss(batch, target, weight.to("cpu", torch.float32))
+        return super().log_loss(target, weight.to(nodes))
+
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Labels as int64 (B, width), zero behind the end of a sequence; an error names the sequence and the token."""
         outputs = self._padded(torch.as_tensor(outputs))
@@ -202,6 +213,8 @@ def lengths_of(mask: Tensor, n: int, width: int) -> Tensor:
         raise ValueError(f"'mask' must have the shape of the tokens, ({n}, {width}). Got {tuple(mask.shape)}.")
     mask = mask.detach().bool().cpu()
     lengths = mask.sum(1)
+    if torch.compiler.is_compiling():
+        return lengths
     wrong = (mask != (torch.arange(width) < lengths[:, None])).any(1).nonzero()
     if len(wrong):
         raise ValueError(f"'mask', row {int(wrong[0])}: it must be true up to the end of the sequence and false behind it.")

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from partwise.engine.threads import in_threads
 from partwise.torch import reference
+from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
 from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
     ChainScores,
@@ -62,6 +63,18 @@ class Structure(NamedTuple):
     draw: Any  #: the loop that draws samples, where there are sums
     shared: tuple[bool, ...]  #: which tensors may have one entry for all examples in their first dimension
     packed: tuple[bool, ...]  #: which tensors have rows of all examples, and a tensor of where each begins behind them
+    quick_best: Callable | None = None  #: (tensors, lengths, width) -> scores and outputs, or None for batches it does not take
+
+
+def _quick_best_chains(tensors: Sequence[Tensor], lengths: Tensor, width: int) -> tuple[Tensor, Tensor] | None:
+    nodes, begins, table, stop = tensors
+    if table.shape[0] > 1 or stop.shape[0] > 1 or not few_labels(nodes.shape[-1]):
+        return None
+    batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, lengths)
+    if not batch.is_quick:
+        return None
+    outputs, values = chain_best(batch, width)
+    return torch.from_numpy(values), torch.from_numpy(outputs)
 
 
 CHAIN = Structure(
@@ -72,6 +85,7 @@ CHAIN = Structure(
     sample_chains,
     (False, False, True, True),
     (True, True, False, False),
+    _quick_best_chains,
 )
 SEGMENTS = Structure(
     "segments",
@@ -134,7 +148,8 @@ def _compute_type(tensors: Sequence[Tensor]) -> torch.dtype:
     return torch.float64 if tensors[0].dtype == torch.float64 else torch.float32
 
 
-def _is_compiled(tensors: Sequence[Tensor]) -> bool:
+def compiled_here(tensors: Sequence[Tensor]) -> bool:
+    """Whether compiled code runs for scores on their device."""
     return tensors[0].device.type == "cpu" and not _reference
 
 
@@ -181,7 +196,7 @@ def _sums_by_reference(structure, tensors, lengths, sizes) -> tuple[Tensor, ...]
 
 def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch."""
-    if _is_compiled(tensors):
+    if compiled_here(tensors):
         return OPERATORS[name].sums(*tensors, lengths, sizes)
     return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
 
@@ -255,6 +270,10 @@ def _times_covariance(structure, tensors, lengths, sizes, vectors) -> list[tuple
 def _best(structure: Structure, tensors, lengths, sizes, width: int) -> tuple[Tensor, Tensor]:
     dtype, device = _compute_type(tensors), tensors[0].device
     tensors = [t.to("cpu", dtype) if t.is_floating_point() else t.cpu() for t in tensors]
+    if structure.quick_best is not None:
+        found = structure.quick_best(tensors, lengths, width)
+        if found is not None:
+            return found[0].to(device), found[1].to(device)
     values = torch.zeros(lengths.shape[0], dtype=dtype)
     outputs = torch.zeros(lengths.shape[0], width, dtype=torch.int32)
     _each(bests_of_scores, structure, tensors, lengths, sizes, values.numpy(), outputs.numpy())
