@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from partwise.losses.loss import Loss
 from partwise.losses.records import LOSSES
+from partwise.tasks.tagging.constraints import forbidden_transitions, scheme_transitions
 from partwise.torch.chain_ops import ChainBatch, chain_best, chain_loss, few_labels, whole_batch
 from partwise.torch.linear_chain import LinearChain, is_set_of_labels, lengths_of
 from partwise.torch.losses import structured_loss
@@ -32,7 +33,10 @@ class CRF(nn.Module):
     cost : matrix (L, L), optional
         Of answering the column for the row; Hamming by default.
     constraints : iterable of (before, after), optional
-        Transitions that may not happen; None as `before` is the beginning, as `after` the end of a sequence.
+        Transitions that may not happen; None as `before` is the beginning, as `after` the end of a sequence. Or the name of a
+        scheme of chunks, "iob1", "iob2", "iobes" or "bilou", for `labels`.
+    labels : list of str, optional
+        What the labels are called, for schemes.
 
     Notes
     -----
@@ -56,7 +60,8 @@ class CRF(nn.Module):
         *,
         loss: str | Loss = "crf",
         cost: Any = None,
-        constraints: Iterable[tuple[int | None, int | None]] = (),
+        constraints: Iterable[tuple[int | None, int | None]] | str = (),
+        labels: Sequence[str] | None = None,
     ):
         if num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
@@ -66,16 +71,46 @@ class CRF(nn.Module):
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
         self.register_buffer("cost", None if cost is None else torch.as_tensor(cost, dtype=torch.float32), persistent=False)
-        wall = torch.zeros(num_tags + 1, num_tags + 1)
-        for before, after in constraints:
-            wall[num_tags if before is None else before, num_tags if after is None else after] = -torch.inf
-        self.register_buffer("wall", wall if bool(wall.any()) else None, persistent=False)
+        if isinstance(constraints, str):
+            if labels is None or len(labels) != num_tags:
+                raise ValueError(f"The scheme {constraints!r} needs labels=, the names of all {num_tags} labels.")
+            constraints = scheme_transitions(constraints, list(labels), "CRF")
+        self.forbid(constraints)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw all parameters uniformly from [-0.1, 0.1]."""
         for parameter in (self.start_transitions, self.end_transitions, self.transitions):
             nn.init.uniform_(parameter, -0.1, 0.1)
+
+    @classmethod
+    def from_labeler(cls, model: Any, **options: Any) -> CRF:
+        """A layer with the transitions, constraints and loss of a fitted `SequenceLabeler`, labels in the order of ``classes_``.
+
+        The weights of its features, ``model.coef_``, (labels, features), are those of a linear map without bias before it.
+        `options` are those of the constructor; layers are ``batch_first`` by default here.
+        """
+        if model.order != 1 or model.hidden != 1:
+            raise ValueError("A layer has weights of single transitions: expected a model with order=1 and hidden=1.")
+        found = cls(len(model.classes_), **{"batch_first": True, "loss": model.loss, **options})
+        found.load_state_dict(
+            {
+                "transitions": torch.as_tensor(model.transitions_.copy()),
+                "start_transitions": torch.as_tensor(model.start_.copy()),
+                "end_transitions": torch.as_tensor(model.stop_.copy()),
+            }
+        )
+        if "constraints" not in options:
+            found.forbid(forbidden_transitions(model.constraints, model.classes_, "SequenceLabeler"))
+        return found
+
+    def forbid(self, constraints: Iterable[tuple[int | None, int | None]]) -> None:
+        """Let these transitions, and no others, never happen: `constraints`."""
+        n = self.num_tags
+        wall = torch.zeros(n + 1, n + 1)
+        for before, after in constraints:
+            wall[n if before is None else before, n if after is None else after] = -torch.inf
+        self.register_buffer("wall", wall.to(self.transitions) if bool(wall.any()) else None, persistent=False)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_tags={self.num_tags})"
