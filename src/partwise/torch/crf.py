@@ -106,11 +106,14 @@ class CRF(nn.Module):
 
     def forbid(self, constraints: Iterable[tuple[int | None, int | None]]) -> None:
         """Let these transitions, and no others, never happen: `constraints`."""
-        n = self.num_tags
-        wall = torch.zeros(n + 1, n + 1)
-        for before, after in constraints:
+        n, self.constraints = self.num_tags, list(constraints)
+        wall = torch.zeros(n + 1, n + 1, device="cpu")  # whatever the default is: models may be made on the device "meta"
+        for before, after in self.constraints:
             wall[n if before is None else before, n if after is None else after] = -torch.inf
-        self.register_buffer("wall", wall.to(self.transitions) if bool(wall.any()) else None, persistent=False)
+        wall = wall.to(self.transitions.dtype)
+        if self.transitions.device.type != "meta":
+            wall = wall.to(self.transitions.device)
+        self.register_buffer("wall", wall if self.constraints else None, persistent=False)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(num_tags={self.num_tags})"
