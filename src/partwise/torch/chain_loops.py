@@ -98,7 +98,7 @@ def chain_losses(
     alpha, ahead = np.zeros(longest * R, np.float32), np.zeros(longest * R, np.float32)
     counts, coming = np.zeros(L * R, np.float32), np.zeros(longest, np.float32)
     room = longest * L + (L + 2) * L
-    theta, parts = np.empty(room, np.float32), np.empty(room)
+    theta, parts = np.empty(room), np.empty(room)  # in float64: differences of large scores count
     for i in range(len(lengths)):
         T, top, w = lengths[i], begins[i], np.float32(weights[i])
         losses[i] = 0.0

@@ -135,8 +135,7 @@ def _times_covariance(emissions, transitions, start, stop, begins, lengths, tags
         scores = [s if s.requires_grad else s.detach().requires_grad_() for s in (emissions, transitions, start, stop)]
         e, t, a, z = scores
         tensors = (e.reshape(-1, L), begins, torch.cat([t, a[None]])[None], z[None])
-        longest = int(lengths.max()) if len(lengths) else 0
-        log_z = reference.chain_log_partition(tensors, lengths, (L, longest, 0))
+        log_z = reference.chain_log_partition(tensors, lengths, (L, tags.shape[1], 0))
         first = torch.autograd.grad((log_z * weights).sum(), scores, create_graph=True)
         pairs = [(f, v) for f, v in zip(first, vectors, strict=True) if v is not None]
         return torch.autograd.grad(

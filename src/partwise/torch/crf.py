@@ -12,6 +12,7 @@ from partwise.losses.loss import Loss
 from partwise.losses.records import LOSSES
 from partwise.tasks.tagging.constraints import forbidden_transitions, scheme_transitions
 from partwise.torch.chain_ops import ChainBatch, chain_best, chain_loss, few_labels, whole_batch
+from partwise.torch.distribution import refuse_vmap
 from partwise.torch.linear_chain import LinearChain, is_set_of_labels, lengths_of
 from partwise.torch.losses import structured_loss
 from partwise.torch.operators import compiled_here
@@ -199,6 +200,8 @@ class CRF(nn.Module):
 
     def _batch(self, emissions: Tensor, tags: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Any, Tensor | None]:
         """Batch first, checked as pytorch-crf does."""
+        if not torch.compiler.is_compiling():
+            refuse_vmap(emissions)
         if emissions.dim() != 3:
             raise ValueError(f"emissions must have dimension of 3, got {emissions.dim()}")
         if emissions.size(2) != self.num_tags:

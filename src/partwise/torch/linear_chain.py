@@ -10,7 +10,7 @@ from torch import Tensor
 
 from partwise.torch import reference
 from partwise.torch.chain_ops import ChainBatch, chain_loss
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
 from partwise.torch.operators import compiled_here
 
 
@@ -89,6 +89,7 @@ class LinearChain(StructuredDistribution):
         table = transitions_table(transitions, start, n, L, emissions, validate)
         stop = torch.zeros(1, L, dtype=emissions.dtype, device=emissions.device) if stop is None else stop
         stop = check_scores(stop.reshape(-1, L) if stop.dim() == 1 and stop.shape[0] == L else stop, "stop", 2, validate)
+        check_device(stop, "stop", emissions, "emissions")
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop)
@@ -231,6 +232,8 @@ def transitions_table(transitions: Any, start: Any, n: int, L: int, like: Tensor
     start = start[None] if isinstance(start, Tensor) and start.dim() == 1 else start
     transitions = check_scores(transitions, "transitions", 3, validate)
     start = check_scores(start, "start", 2, validate)
+    check_device(transitions, "transitions", like, "emissions")
+    check_device(start, "start", like, "emissions")
     if transitions.shape not in ((1, L, L), (n, L, L)):
         raise ValueError(f"'transitions' must have shape ({L}, {L}) or ({n}, {L}, {L}). Got {tuple(transitions.shape)}.")
     if start.shape not in ((1, L), (n, L)):
