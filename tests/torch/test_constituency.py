@@ -38,15 +38,26 @@ def test_a_tree_that_is_not_binary_is_a_set_of_binary_ones():
     """Over three words, (0, 3) has label 1; whatever is below it, words aside, has the label of no constituent, 0."""
     torch.manual_seed(0)
     spans = torch.randn(1, 4, 4, 2, dtype=torch.float64)
-    allowed = torch.zeros(1, 4, 4, 2, dtype=torch.bool)
-    allowed[..., 0] = True
-    allowed[0, 0, 3] = torch.tensor([False, True])
+    labels = torch.zeros(1, 4, 4, dtype=torch.int64)
+    labels[0, 0, 3] = 1
     s = spans[0]
     words = s[0, 1, 0] + s[1, 2, 0] + s[2, 3, 0] + s[0, 3, 1]
     wanted = torch.logsumexp(torch.stack([words + s[0, 2, 0], words + s[1, 3, 0]]), 0)
     tree = Constituency(spans)
+    allowed = tree.trees_with(labels)
     torch.testing.assert_close(structured_loss(tree, allowed, "crf"), tree.log_partition[0] - wanted)
     assert structured_loss(tree, allowed, "hinge") >= 0
+
+
+def test_what_crosses_a_constituent_is_in_no_tree():
+    labels = torch.zeros(1, 7, 7, dtype=torch.int64)
+    labels[0, 1, 4] = labels[0, 4, 6] = 1
+    found = Constituency(torch.zeros(1, 7, 7, 2)).trees_with(labels)
+    for a in range(6):
+        for b in range(a + 1, 7):
+            crosses = any(a < i < b < j or i < a < j < b for i, j in ((1, 4), (4, 6)))
+            wanted = [False, False] if crosses else [(a, b) not in ((1, 4), (4, 6)), (a, b) in ((1, 4), (4, 6))]
+            assert found[0, a, b].tolist() == wanted
 
 
 def test_costs_of_labels():

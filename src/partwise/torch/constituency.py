@@ -31,7 +31,7 @@ class Constituency(StructuredDistribution):
     An output is (B, 2 n - 1) integers, one for each span: ``(j (j - 1) / 2 + i) L + label``, the same whatever the padding
     (`spans_of` takes them apart, `codes_of` makes them). They come in pre-order and are taken in any order. `marginals` has the
     shape of `spans`. Trees that are not binary have a label for spans that are no constituents, and score it zero; as a target
-    such a tree is a set: its spans with their labels, all others that do not cross with that label (`structured_loss`).
+    such a tree is a set of binary ones (`trees_with`).
 
     Cost: O(n^2 L + n^3) time, O(n^2) memory beside the scores.
 
@@ -68,6 +68,25 @@ class Constituency(StructuredDistribution):
     def codes_of(self, begins: Tensor, ends: Tensor, labels: Tensor | int = 0) -> Tensor:
         """Spans as the integers of outputs."""
         return (ends * (ends - 1) // 2 + begins) * self.n_labels + labels
+
+    def trees_with(self, labels: Tensor) -> Tensor:
+        """The set of all binary trees that have given constituents, as a target: bool, (B, n + 1, n + 1, L).
+
+        `labels` (B, n + 1, n + 1) is the label of each span that is a constituent, and 0 for all others: these have the label 0
+        in the trees, and none crosses a constituent.
+        """
+        labels = labels.to(self.tensors[0].device)
+        if labels.shape != self.tensors[0].shape[:3]:
+            raise ValueError(f"Expected a label for each span, {tuple(self.tensors[0].shape[:3])}. Got {tuple(labels.shape)}.")
+        there = (labels > 0).long()
+        place = torch.arange(there.shape[1], device=there.device)
+        before = (place[:, None] < place).long()
+        further = (there.flip(2).cumsum(2).flip(2) - there) * before  # [i, b]: constituents that begin at i < b and end behind b
+        cross = further.sum(1, keepdim=True) - further.cumsum(1)
+        earlier = (there.cumsum(1) - there) * before  # [a, j]: constituents that begin before a and end at j > a
+        cross = cross + earlier.cumsum(2) - earlier
+        fine = torch.nn.functional.one_hot(labels.clamp(min=0), self.n_labels).bool()
+        return fine & (cross == 0)[..., None]
 
     def _tables(self) -> tuple[Tensor, Tensor]:
         """Begins and ends by numbers of spans; there is one even where there are no words."""
