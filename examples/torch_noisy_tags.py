@@ -127,7 +127,9 @@ def accuracy(network: nn.Module, batches: list) -> float:
     return right / n
 
 
-def main(epochs: int = 12, n_train: int = 400, n_test: int = 300, noise: float = 1 / 3, size: int = 32) -> dict[str, dict[str, float]]:
+def main(
+    epochs: int = 12, n_train: int = 400, n_test: int = 300, noise: float = 1 / 3, size: int = 32
+) -> dict[str, dict[str, float]]:
     torch.manual_seed(0)
     learn, test = sentences(n_train, n_test)
     words = Words(learn)

@@ -7,8 +7,7 @@ import pytest
 pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
 import torch
 
-from partwise.torch import CRF, LinearChain, reference_only, structured_loss
-from partwise.torch import chain_ops
+from partwise.torch import CRF, LinearChain, chain_ops, reference_only, structured_loss
 from partwise.torch.chain_ops import chain_loss_operator, shares, whole_batch
 
 

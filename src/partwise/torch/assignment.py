@@ -49,7 +49,9 @@ class Assignment(StructuredDistribution):
             lengths = torch.tensor([[n, m]] * B, dtype=torch.int64).reshape(B, 2)
         lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
         if lengths.shape != (B, 2):
-            raise ValueError(f"Expected rows and columns of each of the {B} examples. Got lengths of shape {tuple(lengths.shape)}.")
+            raise ValueError(
+                f"Expected rows and columns of each of the {B} examples. Got lengths of shape {tuple(lengths.shape)}."
+            )
         wrong = ((lengths < 0) | (lengths > torch.tensor([n, m])) | (lengths[:, :1] > lengths[:, 1:])).any(1).nonzero()
         if len(wrong):
             i = int(wrong[0])

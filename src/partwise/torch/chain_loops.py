@@ -13,7 +13,7 @@ import numpy as np
 
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import compiled_loop, helper
-from partwise.engine.numerics import copy, exp_of_float, fill, larger
+from partwise.engine.numerics import copy, exp_of_float, fill
 from partwise.structures.chain.best import max_sums
 from partwise.structures.chain.sums import expected_log, expected_scaled, finite_range, sum_products
 
@@ -141,7 +141,8 @@ def chain_losses(
 
 @helper
 def narrow(
-    nodes, R, high, low, start_high, stop_high, first, move, back, last, alpha, ahead, coming, counts, of_nodes, of_start, of_stop, w
+    nodes, R, high, low, start_high, stop_high, first, move, back, last, alpha, ahead, coming, counts, of_nodes, of_start,
+    of_stop, w,
 ):  # fmt: skip
     """Forward-backward of one sequence in float32; its log-partition, or +inf where numbers could leave the range.
 

@@ -1,8 +1,8 @@
 """The loss of a CRF as one operator, with its gradient made on the way, and decoding: float32, on the CPU, transitions shared.
 
 That is what nearly every training step and every prediction with a chain is; everything else goes by `operators`. The operator
-answers sum_i weights[i] (log Z_i - s_i(tags)) and the gradient in each kind of score, which its backward only scales. Gradients of
-the gradient come from the plain-torch twin. In eager mode the same two functions run as a `torch.autograd.Function`, whose calls
+answers sum_i weights[i] (log Z_i - s_i(tags)) and the gradient in each kind of score, which its backward only scales. Gradients
+of the gradient come from the plain-torch twin. In eager mode the same two functions run as a `torch.autograd.Function`, whose calls
 cost less than those of operators.
 """
 
@@ -76,7 +76,9 @@ def complain(states: np.ndarray, batch: ChainBatch, tags: np.ndarray | None = No
         if what == BAD_TAG and tags is not None:
             raise ValueError(f"sequence {i}, token {t}: labels must be in [0, {L}). Got {int(tags[i, t])}.")
         if i < 0:
-            raise ValueError("'transitions', 'start' or 'stop' have NaN or +inf; scores are finite, or -inf for what is forbidden.")
+            raise ValueError(
+                "'transitions', 'start' or 'stop' have NaN or +inf; scores are finite, or -inf for what is forbidden."
+            )
         raise ValueError(f"sequence {i}: its emissions have NaN or +inf; scores are finite, or -inf for what is forbidden.")
 
 
@@ -123,13 +125,14 @@ def _backward(ctx: Any, of_total: Tensor | None, *of_gradients: Tensor | None) -
     if of_total is not None:
         found = [of_total * g if needed else None for g, needed in zip(gradients, ctx.needs_input_grad, strict=False)]
     if any(g is not None for g in of_gradients):
-        again = _times_covariance(*inputs, of_gradients)
+        again = _times_covariance(inputs, of_gradients)
         found = [b if a is None else a if b is None else a + b for a, b in zip(found, again, strict=True)]
     return (*found, None, None, None, None)
 
 
-def _times_covariance(emissions, transitions, start, stop, begins, lengths, tags, weights, vectors) -> tuple[Tensor | None, ...]:
-    """The second derivatives of the sum times `vectors`, by differentiating the plain-torch twin twice; the gold score is linear."""
+def _times_covariance(inputs: tuple[Tensor, ...], vectors: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+    """The second derivatives of the sum times `vectors`, by the plain-torch twin, differentiated twice; the gold score is linear."""
+    emissions, transitions, start, stop, begins, lengths, tags, weights = inputs
     L, create = emissions.shape[-1], torch.is_grad_enabled()
     with torch.enable_grad():
         scores = [s if s.requires_grad else s.detach().requires_grad_() for s in (emissions, transitions, start, stop)]
@@ -138,9 +141,7 @@ def _times_covariance(emissions, transitions, start, stop, begins, lengths, tags
         log_z = reference.chain_log_partition(tensors, lengths, (L, tags.shape[1], 0))
         first = torch.autograd.grad((log_z * weights).sum(), scores, create_graph=True)
         pairs = [(f, v) for f, v in zip(first, vectors, strict=True) if v is not None]
-        return torch.autograd.grad(
-            [f for f, _ in pairs], scores, [v for _, v in pairs], create_graph=create, allow_unused=True
-        )
+        return torch.autograd.grad([f for f, _ in pairs], scores, [v for _, v in pairs], create_graph=create, allow_unused=True)
 
 
 class _EagerLoss(torch.autograd.Function):
@@ -163,7 +164,10 @@ chain_loss_operator.register_autograd(_backward, setup_context=_setup)
 
 @chain_loss_operator.register_fake
 def _(emissions, transitions, start, stop, begins, lengths, tags, weights) -> tuple[Tensor, ...]:
-    return (start.new_empty(()), *(torch.empty_like(score, memory_format=torch.contiguous_format) for score in (emissions, transitions, start, stop)))
+    return (
+        start.new_empty(()),
+        *(torch.empty_like(score, memory_format=torch.contiguous_format) for score in (emissions, transitions, start, stop)),
+    )
 
 
 def chain_loss(batch: ChainBatch, tags: Tensor, weights: Tensor) -> Tensor:

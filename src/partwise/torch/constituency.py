@@ -134,7 +134,7 @@ class Constituency(StructuredDistribution):
         return torch.where(self._inside(), spans.flatten(1).gather(1, places), 0.0).sum(1)
 
     def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
-        """1 for a span that is not in the tree; for a wrong label of one that is `cost`, 1 by default. Sets: 1 outside the set."""
+        """1 for a span that is not in the tree; for a wrong label of one that is `cost`, 1 by default. Sets: 1 outside."""
         (spans,) = self.tensors
         if isinstance(target, Tensor) and target.dtype == torch.bool:
             return [(~self._full(target)).to(spans)]
@@ -142,10 +142,10 @@ class Constituency(StructuredDistribution):
         begins, ends, labels = self.spans_of(outputs)
         inside = self._inside()
         which = torch.arange(outputs.shape[0], device=spans.device)[:, None].expand_as(outputs)[inside]
-        places = which, begins[inside], ends[inside]
+        begins, ends, labels = begins[inside], ends[inside], labels[inside]
         there = torch.zeros(spans.shape[:3], dtype=torch.bool, device=spans.device)
         right = torch.zeros(spans.shape, dtype=torch.bool, device=spans.device)
-        there[places], right[(*places, labels[inside])] = True, True
+        there[which, begins, ends], right[which, begins, ends, labels] = True, True
         of_label = torch.as_tensor(1.0 if cost is None else cost).to(spans)
         wrong = torch.where(there[..., None], of_label, torch.ones_like(of_label))
         return [torch.where(right, torch.zeros_like(of_label), wrong)]

@@ -5,7 +5,8 @@
     >>> model = with_crf(AutoModelForTokenClassification.from_config(config), loss="hinge", constraints="iob2")
 
 The model stays one of theirs: ``save_pretrained`` keeps the transitions beside the rest, and what the layer was made with in the
-config. ``with_crf(type)`` is the class to read such a model with: ``with_crf(BertForTokenClassification).from_pretrained(folder)``.
+config. ``with_crf(type)`` is the class to read such a model with:
+``with_crf(BertForTokenClassification).from_pretrained(folder)``.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def with_crf(
     In evaluation, ``best`` comes behind ``logits``: a ``compute_metrics`` of the Trainer gets both as ``predictions``.
     """
     if isinstance(model, type):
-        return _class_with_crf(model)
+        return _class_with_crf(model)  # type: ignore[arg-type]
     if not isinstance(model, PreTrainedModel):
         raise ValueError(f"Expected a model of transformers, or a class of such. Got {type(model).__name__}.")
     pairs = constraints if isinstance(constraints, str) else [list(pair) for pair in constraints]
@@ -95,7 +96,7 @@ class _WithCRF:
     crf: CRF
 
     def __init__(self, config: Any, *arguments: Any, **options: Any):
-        super().__init__(config, *arguments, **options)
+        super().__init__(config, *arguments, **options)  # type: ignore[call-arg]
         self._add_layer()
 
     def _add_layer(self) -> None:
@@ -121,7 +122,9 @@ class _WithCRF:
 def _forward_like(base: Any) -> Any:
     """`forward` of a class with a CRF: with the parameters of the class below, which the Trainer looks at."""
 
-    def forward(self: Any, *arguments: Any, labels: Tensor | None = None, token_mask: Tensor | None = None, **options: Any) -> Any:
+    def forward(
+        self: Any, *arguments: Any, labels: Tensor | None = None, token_mask: Tensor | None = None, **options: Any
+    ) -> Any:
         in_all, as_tuple = options.pop("num_items_in_batch", None), options.pop("return_dict", True) is False
         found = base.forward(self, *arguments, **options, return_dict=True)
         logits, mask = found.logits, token_mask
@@ -150,7 +153,11 @@ def _forward_like(base: Any) -> Any:
             loss=loss, logits=logits, best=best, hidden_states=found.hidden_states, attentions=found.attentions
         )
         # the order of a tuple is that of the dict: put the answer next to the logits
-        return tuple(value for value in (loss, logits, best, found.hidden_states, found.attentions) if value is not None) if as_tuple else output
+        return (
+            tuple(value for value in (loss, logits, best, found.hidden_states, found.attentions) if value is not None)
+            if as_tuple
+            else output
+        )
 
     own = inspect.signature(base.forward)
     more = inspect.Parameter("token_mask", inspect.Parameter.KEYWORD_ONLY, default=None)

@@ -1,8 +1,8 @@
 """Outputs drawn from p(y) ~ exp s(y), exactly.
 
 Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
-sums, O(T L) for each sample. Trees of spans are drawn from the root, a label and a split at a time: O(n^3) for the sums, O(n^2 + n L)
-for most samples. Other structures are drawn position by position too; the probabilities of what a position may be
+sums, O(T L) for each sample. Trees of spans are drawn from the root, a label and a split at a time: O(n^3) for the sums,
+O(n^2 + n L) for most samples. Other structures are drawn position by position too; the probabilities of what a position may be
 come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
 
 Random numbers come from outside, one for each position, so that torch's generators decide.

@@ -1,6 +1,6 @@
 """Binary trees whose spans have scores, and no grammar: the best, the k best, sums, and trees drawn at random.
 
-    s(y) = sum over the 2 n - 1 spans (i, j) of a tree of score(i, j, label),        in(i, j) = own(i, j) + (+)_k in(i, k) + in(k, j)
+    s(y) = sum over the 2 n - 1 spans (i, j) of a tree of score(i, j, label),    in(i, j) = own(i, j) + (+)_k in(i, k) + in(k, j)
 
 Labels of different spans have nothing to do with each other, so own(i, j) is the maximum, or log-sum, over the labels of a span,
 and what is left is the algorithm of Cocke, Kasami and Younger without symbols. The chart is kept by the first word of spans and
