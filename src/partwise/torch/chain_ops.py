@@ -2,8 +2,8 @@
 
 That is what nearly every training step and every prediction with a chain is; everything else goes by `operators`. The operator
 answers sum_i weights[i] (log Z_i - s_i(tags)) and the gradient in each kind of score, which its backward only scales. Gradients
-of the gradient come from the plain-torch twin. In eager mode the same two functions run as a `torch.autograd.Function`, whose calls
-cost less than those of operators.
+of the gradient come from the plain-torch twin. In eager mode the same functions run as a `torch.autograd.Function`, whose
+calls cost less than those of operators.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _backward(ctx: Any, of_total: Tensor | None, *of_gradients: Tensor | None) -
 
 
 def _times_covariance(inputs: tuple[Tensor, ...], vectors: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
-    """The second derivatives of the sum times `vectors`, by the plain-torch twin, differentiated twice; the gold score is linear."""
+    """Second derivatives of the sum times `vectors`, by the plain-torch twin, differentiated twice; the gold score is linear."""
     emissions, transitions, start, stop, begins, lengths, tags, weights = inputs
     L, create = emissions.shape[-1], torch.is_grad_enabled()
     with torch.enable_grad():
