@@ -4,8 +4,8 @@
 
 A distribution (`LinearChain`, `SemiMarkov`, `DependencyTree`, `Constituency`, `Alignment`) is made of the scores that a network
 gives, and has ``log_partition``, ``marginals``, ``argmax``, ``topk``, ``entropy``, ``log_prob``, ``sample``, ``cross_entropy``
-and ``kl``; of an `Assignment` there is only what needs no sums. `structured_loss` compares it with targets, by every loss of the library.
-`CRF` is the layer that most people want; `partwise.torch.huggingface` puts it on transformers.
+and ``kl``; of an `Assignment` there is only what needs no sums. `structured_loss` compares it with targets, by every loss of the
+library. `CRF` is the layer that most people want; `partwise.torch.huggingface` puts it on transformers.
 """
 
 try:
