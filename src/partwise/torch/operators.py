@@ -25,11 +25,11 @@ from partwise.torch import reference
 from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
 from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
+    BinaryTreeScores,
     ChainScores,
     MatchScores,
     PairScores,
     SegmentScores,
-    SpanScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -107,7 +107,7 @@ ALIGNMENT = Structure(
     (False, False, False),
 )
 
-SPANS = Structure("spans", ("spans",), SpanScores, reference.spans_log_partition, sample_spans, (False,), (False,))
+SPANS = Structure("spans", ("spans",), BinaryTreeScores, reference.spans_log_partition, sample_spans, (False,), (False,))
 ASSIGNMENT = Structure("assignment", ("match",), MatchScores, None, None, (False,), (False,))
 
 

@@ -51,7 +51,7 @@ class PairScores(NamedTuple):
     second: np.ndarray  #: (B, 4, m) the same of the second sequence
 
 
-class SpanScores(NamedTuple):
+class BinaryTreeScores(NamedTuple):
     """Scores of spans, by the places between words where they begin and end."""
 
     spans: np.ndarray  #: (B, n + 1, n + 1, L)
@@ -187,7 +187,7 @@ def lay_back_alignment(scores, problem, i, parts):
             scores.second[i, kind, j] = parts[n * m + 4 * n + kind * m + j]
 
 
-@lay_out.implements(SpanScores)
+@lay_out.implements(BinaryTreeScores)
 def lay_out_spans(scores, problem, i, theta):
     n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
     for j in range(1, n + 1):
@@ -197,7 +197,7 @@ def lay_out_spans(scores, problem, i, theta):
             k += 1
 
 
-@lay_back.implements(SpanScores)
+@lay_back.implements(BinaryTreeScores)
 def lay_back_spans(scores, problem, i, parts):
     n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
     for j in range(1, n + 1):
