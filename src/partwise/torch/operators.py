@@ -30,6 +30,7 @@ from partwise.torch.scores import (
     MatchScores,
     PairScores,
     SegmentScores,
+    StepwiseChainScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -86,6 +87,15 @@ CHAIN = Structure(
     (False, False, True, True),
     (True, True, False, False),
     _quick_best_chains,
+)
+STEPWISE_CHAIN = Structure(
+    "stepwise_chain",
+    (*CHAIN.tensors, "steps"),
+    StepwiseChainScores,
+    reference.chain_log_partition,
+    sample_chains,
+    (*CHAIN.shared, False),
+    (*CHAIN.packed, False),
 )
 SEGMENTS = Structure(
     "segments",
@@ -355,5 +365,5 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
+STRUCTURES = {structure.name: structure for structure in (CHAIN, STEPWISE_CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}

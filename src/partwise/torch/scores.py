@@ -28,6 +28,16 @@ class ChainScores(NamedTuple):
     stop: np.ndarray  #: (B or 1, L) of the last label
 
 
+class StepwiseChainScores(NamedTuple):
+    """Scores of chains whose transitions differ from token to token; what they all share is added."""
+
+    nodes: np.ndarray
+    begins: np.ndarray
+    transitions: np.ndarray
+    stop: np.ndarray
+    steps: np.ndarray  #: (B, T - 1, L, L) into the second token, the third ...
+
+
 class SegmentScores(NamedTuple):
     """Scores of segmentations; codes are those of `structures.semi_markov.problem`."""
 
@@ -99,6 +109,30 @@ def lay_back_chain(scores, problem, i, parts):
             scores.transitions[i, s, c] = parts[(T + s) * L + c]
     for c in range(L):
         scores.stop[i, c] = parts[(T + L + 1) * L + c]
+
+
+@lay_out.implements(StepwiseChainScores)
+def lay_out_steps(scores, problem, i, theta):
+    lay_out_chain(scores, problem, i, theta)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                theta[k] = scores.steps[i, t, s, c]
+                k += 1
+
+
+@lay_back.implements(StepwiseChainScores)
+def lay_back_steps(scores, problem, i, parts):
+    lay_back_chain(scores, problem, i, parts)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                scores.steps[i, t, s, c] = parts[k]
+                k += 1
 
 
 @lay_out.implements(SegmentScores)
