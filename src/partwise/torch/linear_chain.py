@@ -40,7 +40,8 @@ class LinearChain(StructuredDistribution):
     Notes
     -----
     `marginals` is a tuple ``(emissions, transitions, start, stop)``: the probability of each label at each token, the expected
-    number of each transition in each sequence, (B, L, L), or the probability of each at each step, (B, T - 1, L, L), and the probabilities of the first and the last label.
+    number of each transition in each sequence, (B, L, L), or the probability of each at each step, (B, T - 1, L, L), and the
+    probabilities of the first and the last label.
     Cost of everything but `topk`: O(T L^2) time and O(T L) memory for each sequence; no tensor of T L^2 entries is made.
 
     Examples
@@ -126,9 +127,8 @@ class LinearChain(StructuredDistribution):
         of = which if table.shape[0] > 1 else torch.zeros_like(which)
         gained = picked(nodes, self._rows() * L + outputs) + picked(table, (of[:, None] * (L + 1) + before) * L + outputs)
         if steps and self.width > 1:
-            places = (
-                (which[:, None] * (self.width - 1) + torch.arange(self.width - 1, device=nodes.device)) * L + outputs[:, :-1]
-            ) * L
+            step = which[:, None] * (self.width - 1) + torch.arange(self.width - 1, device=nodes.device)
+            places = (step * L + outputs[:, :-1]) * L
             gained = torch.cat([gained[:, :1], gained[:, 1:] + picked(steps[0], places + outputs[:, 1:])], 1)
         total = torch.where(inside, gained, 0.0).sum(1)
         last = outputs.gather(1, (self.lengths.to(nodes.device) - 1).clamp(min=0)[:, None])[:, 0]

@@ -50,9 +50,7 @@ def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     for t in range(1, T):
         moves = transitions[:, :L]
         if steps:
-            moves = moves + torch.where(
-                inside[:, t, None, None], steps[0][:, t - 1], torch.zeros((), dtype=nodes.dtype, device=nodes.device)
-            )
+            moves = moves + steps[0][:, t - 1].masked_fill(~inside[:, t, None, None], 0.0)
         further = log_sum_exp(alpha[:, :, None] + moves, 1) + scores[:, t]
         alpha = torch.where(inside[:, t, None], further, alpha)
     found = log_sum_exp(alpha + stop, -1)
