@@ -87,7 +87,8 @@ class LinearChain(StructuredDistribution):
             lengths = check_lengths(lengths, B, width, "sequence")
             begins = torch.arange(B) * width
             self.shape = (B, width)
-        n, steps = lengths.shape[0], ()
+        n = lengths.shape[0]
+        steps: tuple[Tensor, ...] = ()
         if isinstance(transitions, Tensor) and transitions.dim() == 4:
             steps = (check_scores(transitions, "transitions", 4, validate).to(emissions.dtype),)
             check_device(transitions, "transitions", emissions, "emissions")
