@@ -166,8 +166,7 @@ def take(pool: list[np.ndarray], d: int) -> np.ndarray:
 def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.ndarray:
     """sum_i C_i dL_i(w), and losses[i] = L_i(w)."""
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
-        pieces = [(piece,) for piece in n_jobs.cut(C)]
-        total, found = parts.total(add_found, gradient_of_part, loss, w, pieces=pieces)
+        total, found = parts.total(add_found, gradient_of_part, loss, w, pieces=n_jobs.cut(C))
         losses[:] = np.concatenate(found)
         return total
 
