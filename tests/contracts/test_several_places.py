@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.worker_processes import Workers, cluster_of, scheduler_process
 
 import partwise
 from partwise.engine.dask_places import ClusterLost
 from partwise.files.packed_arrays import PackedError
 from partwise.tasks.common import packed_corpus
 from partwise.tasks.common.registry import BY_VERB
-from tests.worker_processes import Workers, cluster_of, scheduler_process
 
 EXACT = [("lbfgs", "crf"), ("bmrm", "hinge"), ("bmrm_ls", "crf"), ("oneslack", "hinge"), ("ocas", "hinge"), ("proximal", "crf")]
 EXACT += [("nrbm", "hinge"), ("polyak", "hinge"), ("owlqn", "crf"), ("lbfgs", "soft_ramp"), ("bmrm", "ramp")]
@@ -178,9 +178,7 @@ def hurried(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_all_workers_dead_and_going_on(corpus, cluster, tmp_path, hurried):
-    go_on = going_on_after(
-        corpus, tmp_path / "model.checkpoint", cluster.processes.kill_all, "All workers .* are gone", cluster
-    )
+    go_on = going_on_after(corpus, tmp_path / "model.checkpoint", cluster.processes.kill_all, "All workers .* are gone", cluster)
     cluster.processes.start()
     cluster.wait_for_workers(1)
     go_on(cluster)
@@ -213,7 +211,7 @@ def test_a_worker_that_runs_out_of_memory(corpus, interpreted, tmp_path):
     how = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**how, memory_limit="400MB") as cluster, distributed.Client(cluster) as client:
         places = partwise.PackedCorpus(corpus.path).places(client)
-        with pytest.raises(ClusterLost, match="Workers die of the same work.*memory"):
+        with pytest.raises(ClusterLost, match="out of memory"):
             places.root.each(take_more_and_more)
 
 

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import working_on
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
-from partwise.cli.options import JSON, QUIET, Parameter, Verb
+from partwise.cli.options import CLUSTER, JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
@@ -42,6 +43,7 @@ def verb() -> Verb:
         Parameter("file", str | None, "File with the labels to judge; gz; '-' is stdin.", default=None),
         *all_options("suspects"),
         Parameter("output", Path | None, where, ("--output", "-o"), None, OUTPUT),
+        CLUSTER._replace(text="Train those who judge on a dask cluster: tcp://scheduler:8786, or local[4]: four processes here."),
         JSON,
         QUIET,
     ]
@@ -49,7 +51,9 @@ def verb() -> Verb:
 
 
 @in_words
-def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def run(
+    model: Path, file: str | None, output: Path | None, cluster: str | None, as_json: bool, quiet: bool, **given: Any
+) -> None:
     """Load or train, read, judge, list."""
     from partwise.tasks.common.suspects import watched
 
@@ -76,7 +80,12 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         loaded, task = load(model, given["n_jobs"])
         options = options_for(task, "suspects", given, model)
         seconds("load")
-    with warnings_as_notes(ProgressLines(quiet).say), spinner(f"reading {file or model}", quiet) as update, watched(update):
+    with (
+        warnings_as_notes(ProgressLines(quiet).say),
+        spinner(f"reading {file or model}", quiet) as update,
+        watched(update),
+        working_on(cluster),
+    ):
         listing = task.command.suspects(loaded, file or str(model), options, seconds)
     seconds("judge")
     top = options.top

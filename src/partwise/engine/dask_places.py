@@ -18,18 +18,18 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from partwise.engine.cluster_map import same, submitted
 from partwise.engine.places import PlacedParts, Places, along_tree
 
 LARGE = 10_000  # bytes: what is larger is handed over once rather than with each task
 GROUPS = 4  # tasks for each thread: so uneven are shards, and so fast are workers, that less would make some wait
 ATTEMPTS = 20  # how often a pass is begun anew before it is given up
-DEADLY = 3  # how often one pass may kill one worker after the other: at least three each time
+DEADLY = 2  # how often one pass may kill one worker after the other: four of them each time
 SPARSE = 0.5  # weights are sent as places and values where these take no more than that share
 
 
@@ -91,11 +91,6 @@ def thin(value: np.ndarray) -> Any:
         return value
     where = np.flatnonzero(value.view(f"u{value.itemsize}") if value.dtype.kind == "f" else value)  # -0.0 is not zero
     return Sparse(value, where) if len(where) * (4 + value.itemsize) <= SPARSE * value.nbytes else value
-
-
-def same(value: Any) -> Any:
-    """What was handed over."""
-    return value.dense() if isinstance(value, Sparse) else value
 
 
 def load_group(load: Callable[[int, int], Any], edges: Sequence[int]) -> list[Any]:
@@ -167,7 +162,10 @@ class DaskPlaces(Places):
             if found:
                 return dict(sorted(found.items()))
             if time.monotonic() > until:
-                raise ClusterLost(f"All workers of the cluster are gone, and none came back in {self.wait:g} seconds.")
+                raise ClusterLost(
+                    f"All workers of the cluster are gone, and none came back in {self.wait:g} seconds. Their own logs say why; "
+                    "who ran out of memory was killed without a word."
+                )
             time.sleep(0.1)
 
     def check_versions(self, versions: Callable[[], Any]) -> None:
@@ -186,17 +184,15 @@ class DaskPlaces(Places):
 
     def submit(self, function: Callable[..., Any], *given: Any) -> Any:
         """A future of function(*given), which is made again if it is lost."""
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sending large graph")  # weights have to get there
-            return self.client.submit(function, *given, pure=False)
+        return submitted(self.client, function, *given)
 
     def hand_over(self, value: Any) -> Any:
         """A large array as a future; others as they are."""
         if not (isinstance(value, np.ndarray) and value.nbytes > LARGE):
             return value
-        value = thin(value)
-        self.bytes_sent += value.nbytes
-        return self.submit(functools.partial(same, value))
+        sent = thin(value)
+        self.bytes_sent += sent.nbytes
+        return self.submit(sent.dense if isinstance(sent, Sparse) else functools.partial(same, value))
 
     def groups(self) -> list[tuple[int, int]]:
         """Ranges of parts that are one task."""
@@ -260,8 +256,8 @@ class DaskPlaces(Places):
                 deadly += isinstance(error, KilledWorker)
                 if deadly == DEADLY:
                     raise ClusterLost(
-                        "Workers die of the same work again and again, as those do that run out of memory. Give each more of it, or "
-                        f"pack smaller shards (--shard-megabytes). The last time: {error}"
+                        "Workers die of the same work again and again, as those do that run out of memory. Give each more of it, "
+                        f"or pack smaller shards (--shard-megabytes). The last time: {error}"
                     ) from error
                 if k == ATTEMPTS - 1:
                     raise ClusterLost(f"Workers were lost {ATTEMPTS} times in one pass; the last time: {error}") from error
@@ -314,7 +310,9 @@ class DaskParts(PlacedParts):
         pieces: Sequence[tuple[Any, ...]] | None = None,
     ) -> Any:
         def work() -> Any:
-            tasks = dict(zip(self.places.groups(), self.tasks(functools.partial(total_of, function, add), shared, pieces), strict=True))
+            tasks = dict(
+                zip(self.places.groups(), self.tasks(functools.partial(total_of, function, add), shared, pieces), strict=True)
+            )
 
             def leaf(a: int, b: int) -> Any:
                 return tasks[a, b]

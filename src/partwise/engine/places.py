@@ -65,7 +65,7 @@ class Places(Elsewhere):
         return next((parts for known, parts in reversed(self.known) if known is problem), None)
 
     def cut(self, values: np.ndarray) -> list[tuple[np.ndarray]]:
-        """One number, or row, for each example, as pieces for the parts; the same list for the same array, which must not change."""
+        """A number, or row, for each example, as pieces for the parts; the same list for the same array, which may not change."""
         for known, pieces in self.pieces:
             if known is values:
                 return pieces
