@@ -82,6 +82,17 @@ def test_what_cannot_is_refused(corpus):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def waiting(monkeypatch, seconds):
+    """Wait so long for workers, where it would be half a minute."""
+    from partwise.engine import dask_places
+
+    def another(self, *given, wait=30.0, **more):
+        original(self, *given, wait=seconds, **more)
+
+    original = dask_places.DaskPlaces.__init__
+    monkeypatch.setattr(dask_places.DaskPlaces, "__init__", another)
+
+
 @pytest.fixture
 def interpreted(monkeypatch):
     """Here and in the workers."""
@@ -117,8 +128,9 @@ def test_a_cluster_finds_the_same_to_the_bit(corpus, interpreted):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", [0, 1])
-def test_workers_that_are_killed_change_nothing(corpus, cluster, seed):
+def test_workers_that_are_killed_change_nothing(corpus, cluster, seed, monkeypatch):
     """kill -9 at random moments, until twenty of them are dead; now and then nobody is left for a while."""
+    waiting(monkeypatch, 300.0)
     expected = fit(corpus, "lbfgs", "crf", "parts", max_epochs=40).weights_.tobytes()
     rng, workers, over = np.random.default_rng(seed), cluster.processes, threading.Event()
 
@@ -163,21 +175,10 @@ def going_on_after(corpus, checkpoint, happening, words, client):
     return go_on
 
 
-@pytest.fixture
-def hurried(monkeypatch):
-    """Who waits a second for workers, where it would be half a minute."""
-    from partwise.engine import dask_places
-
-    def hurried(self, *given, wait=30.0, **more):
-        original(self, *given, wait=1.0, **more)
-
-    original = dask_places.DaskPlaces.__init__
-    monkeypatch.setattr(dask_places.DaskPlaces, "__init__", hurried)
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_all_workers_dead_and_going_on(corpus, cluster, tmp_path, hurried):
+def test_all_workers_dead_and_going_on(corpus, cluster, tmp_path, monkeypatch):
+    waiting(monkeypatch, 1.0)
     go_on = going_on_after(corpus, tmp_path / "model.checkpoint", cluster.processes.kill_all, "All workers .* are gone", cluster)
     cluster.processes.start()
     cluster.wait_for_workers(1)
