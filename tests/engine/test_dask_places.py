@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.worker_processes import cluster_of
 
-from partwise.engine.dask_places import ClusterLost, DaskPlaces, Held, Sparse, load_group, thin
+from partwise.engine.dask_places import ClusterLost, DaskPlaces, Held, ThinVector, load_group, thin
 from partwise.engine.places import Places
 
 EDGES = [0, 3, 4, 10, 11, 17, 18, 19, 25, 30, 40]
@@ -56,7 +56,7 @@ def test_vectors_are_sent_as_what_is_not_zero():
     few = np.zeros(1000, np.float32)
     few[[3, 999]] = 2.0, -0.0
     sent = pickle.loads(pickle.dumps(thin(few)))
-    assert isinstance(sent, Sparse) and sent.nbytes == 16
+    assert isinstance(sent, ThinVector) and sent.nbytes == 16
     assert sent.dense().tobytes() == few.tobytes()
     for value in (np.ones(1000, np.float32), np.zeros((5, 5))):
         assert thin(value) is value

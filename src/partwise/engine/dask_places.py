@@ -30,7 +30,7 @@ LARGE = 10_000  # bytes: what is larger is handed over once rather than with eac
 GROUPS = 4  # tasks for each thread: so uneven are shards, and so fast are workers, that less would make some wait
 ATTEMPTS = 20  # how often a pass is begun anew before it is given up
 DEADLY = 2  # how often one pass may kill one worker after the other: four of them each time
-SPARSE = 0.5  # weights are sent as places and values where these take no more than that share
+THIN = 0.5  # weights are sent as places and values where these take no more than that share
 
 
 class ClusterLost(RuntimeError):
@@ -67,7 +67,7 @@ class Pieces:
         self.given = given
 
 
-class Sparse:
+class ThinVector:
     """A vector most of which is zero."""
 
     def __init__(self, vector: np.ndarray, where: np.ndarray):
@@ -86,11 +86,11 @@ class Sparse:
 
 
 def thin(value: np.ndarray) -> Any:
-    """The value as it is sent: as a `Sparse` one, where that is much less."""
+    """The value as it is sent: as a `ThinVector` one, where that is much less."""
     if value.ndim != 1 or value.size >= 2**31:
         return value
     where = np.flatnonzero(value.view(f"u{value.itemsize}") if value.dtype.kind == "f" else value)  # -0.0 is not zero
-    return Sparse(value, where) if len(where) * (4 + value.itemsize) <= SPARSE * value.nbytes else value
+    return ThinVector(value, where) if len(where) * (4 + value.itemsize) <= THIN * value.nbytes else value
 
 
 def load_group(load: Callable[[int, int], Any], edges: Sequence[int]) -> list[Any]:
@@ -192,7 +192,7 @@ class DaskPlaces(Places):
             return value
         sent = thin(value)
         self.bytes_sent += sent.nbytes
-        return self.submit(sent.dense if isinstance(sent, Sparse) else functools.partial(same, value))
+        return self.submit(sent.dense if isinstance(sent, ThinVector) else functools.partial(same, value))
 
     def groups(self) -> list[tuple[int, int]]:
         """Ranges of parts that are one task."""
