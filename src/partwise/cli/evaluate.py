@@ -12,6 +12,7 @@ from partwise.cli.clusters import working_on
 from partwise.cli.common import in_words, print_json, show
 from partwise.cli.model_verbs import all_options, alone, load, loaded_once, options_for
 from partwise.cli.options import CLUSTER, JOBS, JSON, QUIET, Parameter, Verb
+from partwise.cli.tables import text_of
 from partwise.engine.cluster_map import mapped
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import Refusal
@@ -61,7 +62,7 @@ def run(model: Path, files: list[str], jobs: int, cluster: str | None, as_json: 
         loaded, task = load(model, jobs)
         options = options_for(task, "evaluate", given, model)
     seconds("load")
-    told = task.command.evaluate(loaded, str(model) if file is None else file, options, seconds)
+    told = task.command.evaluate(loaded, text_of(task, str(model) if file is None else file, options), options, seconds)
     seconds("score")
     if not (quiet and as_json):
         show(told.text, sys.stderr if as_json else sys.stdout)
@@ -107,4 +108,4 @@ def evaluate_files(
 def score_file(file: str, model: str, options: Any, jobs: int) -> Any:
     """How well a model answers one of many files."""
     loaded, task = loaded_once(model, os.stat(model).st_mtime_ns, jobs)
-    return task.command.evaluate(loaded, file, options, Seconds())
+    return task.command.evaluate(loaded, text_of(task, file, options), options, Seconds())

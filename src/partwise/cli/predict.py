@@ -16,6 +16,7 @@ from partwise.cli.common import in_words, print_json
 from partwise.cli.model_verbs import all_options, load, loaded_once, options_for
 from partwise.cli.options import CLUSTER, JOBS, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
+from partwise.cli.tables import is_table_name, predict_table, text_of
 from partwise.engine.cluster_map import mapped
 from partwise.files.whole_file import whole_file
 from partwise.tasks.common.command import Seconds
@@ -36,7 +37,10 @@ Several files go into a folder, each under its own name; with --cluster its work
 
 def verb(tasks: Sequence[RegisteredTask] = TASKS) -> Verb:
     """The verb, with the options of these tasks."""
-    where = "Where to write; compressed if it ends in .gz; of several files, a folder. (default: stdout)"
+    where = (
+        "Where to write; compressed if it ends in .gz; a table with more columns, if in .parquet; of several files, a folder. "
+        "(default: stdout)"
+    )
     parameters = [
         Parameter("model", Path, "Model file."),
         Parameter("files", list[str], "File of the kind that the model was trained on; gz; '-' is stdin. Or several."),
@@ -67,14 +71,21 @@ def run(
     options = options_for(task, "predict", given, model)
     check_paths(task.command.inputs(options), {"--output": output})
     seconds("load")
-    with writing(output) as write:
-        counts = task.command.predict(loaded, file, options, write, seconds)
+    counts = answer(task, loaded, file, output, options, seconds)
     took = seconds.total()
     if as_json:
         print_json({"file": file, "output": str(output), **counts, "seconds": took})
     elif is_file(output) and not quiet:
         said = ", ".join(f"{number:,} {name}" for name, number in counts.items() if isinstance(number, int))
         print(f"wrote {output}: {said}, {took['total']:.2f} s", file=sys.stderr)
+
+
+def answer(task: RegisteredTask, loaded: Any, file: str, output: Path | None, options: Any, seconds: Seconds) -> dict[str, Any]:
+    """Write the answers to a file; returns how much it was."""
+    with writing(output) as write:
+        if is_table_name(output):
+            return predict_table(task, loaded, file, options, write, seconds)
+        return task.command.predict(loaded, text_of(task, file, options), options, write, seconds)
 
 
 def predict_files(
@@ -119,8 +130,7 @@ def predict_files(
 def answer_file(file: tuple[str, str], model: str, options: Any, jobs: int) -> dict[str, int]:
     """Write the answers to one of many files; returns how much it was."""
     loaded, task = loaded_once(model, os.stat(model).st_mtime_ns, jobs)
-    with writing(Path(file[1])) as write:
-        counts = task.command.predict(loaded, file[0], options, write, Seconds())
+    counts = answer(task, loaded, file[0], Path(file[1]), options, Seconds())
     return {name: number for name, number in counts.items() if isinstance(number, int)}
 
 
