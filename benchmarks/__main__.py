@@ -40,6 +40,7 @@ NAMES = (
     "mixing",
     "refusal_limit",
     "gaps",
+    "dictionaries",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

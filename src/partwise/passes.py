@@ -36,6 +36,19 @@ def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_
 
 
 @compiled_loop
+def max_marginal_pass(problem, first, last, w, theta, parts, starts, out):
+    """Node max-marginals, laid end to end in the rows of `out`."""
+    width = kernels.width(problem)
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        kernels.max_marginals(problem, i, scores, parts)
+        for t in range(starts[i + 1] - starts[i]):
+            for c in range(width):
+                out[starts[i] + t, c] = parts[t * width + c]
+
+
+@compiled_loop
 def kbest_pass(problem, first, last, w, theta, starts, out, values, found):
     """The k best outputs of every example in the k rows of `out`, their scores, and how many there are."""
     for i in range(first, last):
@@ -149,6 +162,19 @@ def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = Non
 
     in_threads(run, chunks(problem), n_jobs)
     return out, log_z
+
+
+def max_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """Node max-marginals (positions of all examples, labels): the score of the best output that has that label there."""
+    kernels.check_weights(problem, w)
+    starts, parts = kernels.sizes(problem)
+    out = np.zeros((starts[-1], kernels.width(problem)))
+
+    def run(chunk):
+        max_marginal_pass(problem, *chunk, w, np.zeros(parts), np.zeros(parts), starts, out)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return out
 
 
 def evidence(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> Evidence:

@@ -56,6 +56,7 @@ class Options(ColumnReading, common.Grouped, common.Options):
     learn_phrases: bool | None = option(FEATURES, "Whether segments of the training data make a dictionary, too.")
     use_ends: bool | None = option(FEATURES, "Whether the last token of a segment has weights of its own.")
     max_length: int | None = option(LABELS, "The longest segment there may be. (default: as in the training data)", min=1)
+    hidden: int | None = option(FEATURES, "Hidden states of each label, for labels whose segments come in several kinds.", min=1)
     cost: str | None = option(
         LABELS, "Of losses with a cost: what is counted, tokens (label or beginning wrong), labels or boundaries."
     )
@@ -149,7 +150,13 @@ class SegmentCommand(Command):
         "segments.txt",
         "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nthe D B-NP\ncat N I-NP\nsleeps V B-VP\n. . O\n",
     )
-    usual = (("--templates", "ner"), ("--no-use-ends",), ("--unknown-label", "O"), ("--loss", "crf", "--unknown-label", "O"))
+    usual = (
+        ("--templates", "ner"),
+        ("--no-use-ends",),
+        ("--unknown-label", "O"),
+        ("--hidden", "2"),
+        ("--loss", "crf", "--unknown-label", "O"),
+    )
 
     def inputs(self, options: Any) -> dict[str, Any]:
         from partwise.text.templates import SETS

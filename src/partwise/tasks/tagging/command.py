@@ -59,6 +59,9 @@ class Options(ColumnFormat, common.Grouped, common.Options):
     use_start: bool | None = option(FEATURES, "Whether the first label has weights of its own.")
     use_stop: bool | None = option(FEATURES, "Whether the last label has weights of its own.")
     use_transitions: bool | None = option(FEATURES, "Whether pairs of labels have weights.")
+    label_pairs: str | None = option(
+        FEATURES, "Pairs of labels that templates B with %x have weights for: those observed in the training data, or all."
+    )
     stream: bool = option(
         LEARNING, "Read the file anew in every epoch, part by part: for files larger than memory.", "--stream", default=False
     )
