@@ -105,6 +105,49 @@ def test_who_is_killed_goes_on(tmp_path, monkeypatch):
         assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
 
 
+def test_a_full_disk_leaves_nothing_that_looks_whole(tmp_path, monkeypatch):
+    """The system refuses to write on in the middle of an array; when there is room again, the same command goes on."""
+    import resource
+
+    from partwise.tasks.tagging import packing
+
+    monkeypatch.setattr(packing, "CHUNK", 20)
+    whole = packed("tag", tmp_path)
+    append, calls = PackedWriter.append, []
+
+    def full(self, *given):
+        calls.append(self)
+        if len(calls) != 2:
+            return append(self, *given)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(self._place("main.rows.index")) + 5, limits[1]))
+        try:
+            return append(self, *given)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(PackedWriter, "append", full)
+    with pytest.raises(OSError, match=r"again\.packed\.partial"):
+        packed("tag", tmp_path, name="again.packed")
+    assert not (tmp_path / "again.packed").exists()
+    with pytest.raises(PackedError, match="left unfinished"):
+        partwise.PackedCorpus(tmp_path / "again.packed")
+    said = []
+    again = packed("tag", tmp_path, name="again.packed", say=said.append)
+    assert "going on after 1 part" in said[0]
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
+
+
+def test_held_out_labels_that_were_not_packed_are_wrong(tmp_path):
+    corpus, dev = packed("tag", tmp_path), tmp_path / "dev.txt"
+    dev.write_text("the D B-XX\ndog N I-XX\n")
+    task = BY_VERB["tag"]
+    training = task.command.start_packed(corpus.path, str(dev), task.command.options(), lambda **more: task.core(max_epochs=1))
+    training.fit(checkpoint=None)
+    assert training.score()["accuracy"] == 0.0
+
+
 def test_two_cannot_pack_into_one_place(tmp_path):
     writer = PackedWriter(tmp_path / "corpus.packed", {})
     with pytest.raises(PackedError, match="Another process"):

@@ -158,7 +158,7 @@ class PackedCorpus:
         return DaskPlaces(client, *given, digest=self.digest, versions=versions)
 
 
-LEAVES = 32  # parts that a cluster works on, at most: a sum of gradients costs an addition for each
+LEAVES = 128  # parts that a cluster works on, at most: so many threads have something to do, and each part costs an addition
 
 
 def client_of(engine: Any) -> Any:
