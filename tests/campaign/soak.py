@@ -21,7 +21,7 @@ GROWTH = 30e6  #: bytes that memory may have grown by, beside a tenth of it
 LABELS = np.array(["A", "B", "C"])
 
 
-def run(first: int, seconds: float) -> Iterator[tuple[str, str]]:
+def run(first: int, seconds: float) -> Iterator[tuple[str, str, int]]:
     """One line: how many cycles, and what has grown."""
     done = subprocess.run(
         [sys.executable, "-m", "campaign.soak", str(seconds)],
@@ -30,13 +30,13 @@ def run(first: int, seconds: float) -> Iterator[tuple[str, str]]:
         env={**os.environ, "PARTWISE_QUIET": "1"},
     )
     if done.returncode:
-        yield "died", done.stderr[-500:]
+        yield "died", done.stderr[-500:], 0
         return
     told = json.loads(done.stdout)
     for _ in range(told["cycles"] - 1):
-        yield "cycle", ""
+        yield "cycle", "", 0
     grown = told["memory"][1] - told["memory"][0] > GROWTH + 0.1 * told["memory"][0] or told["files"][1] > told["files"][0] + 5
-    yield "cycle", f"grown: {told}" if grown or told["wrong"] else ""
+    yield "cycle", f"grown: {told}" if grown or told["wrong"] else "", 0
 
 
 def main() -> None:

@@ -58,6 +58,9 @@ def together(about: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
     if tuple(about["fields"]) != kind._fields:
         raise ValueError(f"{kind.__name__} has other fields")
     for name, item in about["fields"].items():
+        annotated = next(one.__annotations__[name] for one in kind.__mro__ if name in getattr(one, "__annotations__", ()))
+        if (getattr(annotated, "__forward_arg__", "") == "np.ndarray") != (item == "array"):
+            raise ValueError(f"{prefix}{name} is an array, or should not be one")
         if item == "array":
             if prefix + name not in arrays:
                 raise ValueError(f"the array {prefix + name!r} is missing")

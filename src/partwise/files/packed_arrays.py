@@ -115,6 +115,9 @@ class PackedWriter:
             os.truncate(file_path, size)
         with open(path, "wb") as file:
             file.writelines(json.dumps(line).encode() + b"\n" for line in lines)
+        for name in os.listdir(self.folder):  # arrays of a part that did not get into the journal, whole files without a name yet
+            if (name.endswith(".npy") and name.removesuffix(".npy") not in self.rows) or name.endswith(".tmp"):
+                os.unlink(os.path.join(self.folder, name))
         return True
 
     def _clear(self) -> None:
