@@ -17,8 +17,8 @@ from typing import Any
 HANG = 20.0  #: seconds of the processor after which an input counts as one that never ends
 PREPARING = 600.0  #: and seconds after which nothing moves any more
 SHARES = {  #: of the time
-    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 1.5, "readers": 3.0, "code-files": 0.3, "options": 3.0, "api": 2.0,
-    "interruptions": 3.0, "soak": 1.0,
+    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 1.5, "readers": 3.0, "code-files": 0.3,
+    "options": 3.0, "api": 2.0, "interruptions": 3.0, "soak": 1.0,
 }  # fmt: skip
 IN_HERE = ("interruptions", "soak")  #: that start processes of their own
 

@@ -1,8 +1,8 @@
 """Verbs that write, killed, interrupted, and left without disk or memory: nothing is lost, and nothing half there.
 
-A training that is killed goes on with ``--resume``, a packing by being called again, and what they write is that of an undisturbed
-run, byte for byte. Commands are run in forks of one process that has loaded everything, so that it is the work which is
-disturbed, not the import of numpy; one in twenty in a process of its own, so that this is disturbed, too.
+A training that is killed goes on with ``--resume``, a packing by being called again, and what they write is that of an
+undisturbed run, byte for byte. Commands are run in forks of one process that has loaded everything, so that it is the work which
+is disturbed, not the import of numpy; one in twenty in a process of its own, so that this is disturbed, too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Readers of every format, on texts that are almost right; and files of compiled code, of which every bit counts.
 
-A reader that comes later is one more line in `READERS`: its name, some sound inputs (`campaign.sound_files`), and the function that
-reads bytes.
+A reader that comes later is one more line in `READERS`: its name, some sound inputs (`campaign.sound_files`), and the function
+that reads bytes.
 """
 
 from __future__ import annotations

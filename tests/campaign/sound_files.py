@@ -54,7 +54,10 @@ PRODIGY = (
     b'{"text": "Ann left.", "tokens": [{"start": 0, "end": 3, "id": 0}, {"start": 4, "end": 8}], '
     b'"spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}\n{"text": "no", "answer": "reject"}\n'
 )
-DOCCANO = b'{"text": "Ann left.", "label": [[0, 3, "PER"]]}\n{"data": "Oslo", "entities": [{"start_offset": 0, "end_offset": 4, "label": "L"}]}\n'
+DOCCANO = (
+    b'{"text": "Ann left.", "label": [[0, 3, "PER"]]}\n'
+    b'{"data": "Oslo", "entities": [{"start_offset": 0, "end_offset": 4, "label": "L"}]}\n'
+)
 LABELSTUDIO = (
     b'[{"data": {"text": "Ann left."}, "annotations": [{"was_cancelled": true}, {"result": [{"type": "labels", '
     b'"value": {"start": 0, "end": 3, "labels": ["PER"]}}]}]}]'

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from partwise import Classifier, Ranker, SequenceLabeler, datasets, interpret, read_columns
+from partwise import Aligner, Classifier, Ranker, SequenceLabeler, datasets, interpret, read_columns
 from partwise.engine import memory
 from partwise.features.arc_rows import arc_rows
 from partwise.features.rows import make_rows
@@ -130,6 +130,14 @@ def test_lines_that_end_with_carriage_returns():
 def test_names_are_no_rows_of_an_alignment():
     with pytest.raises(ValueError, match="line 1: expected two rows with a tab between. Got 3 cells: .* say which is which"):
         datasets.read_alignments(b"id1\tGATTACA\tGATACA\nid2\tAC\tACG\n")
+
+
+def test_two_columns_of_names_are_doubted(tmp_path):
+    align = next(task for task in TASKS if task.verb == "align").command
+    (tmp_path / "names.tsv").write_text("1aab\t1j46\n1hma\t1k99\n")
+    with pytest.warns(UserWarning, match="line 1: '1aab' and '1j46' were taken for aligned rows, .* If they are names"):
+        align.start(str(tmp_path / "names.tsv"), None, align.options(), Aligner)
+    align.start(str(align.workload(tmp_path)), None, align.options(), Aligner)  # with gaps: no doubt
 
 
 def test_titles_without_bases():
