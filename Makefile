@@ -103,7 +103,7 @@ lock: $(BIN)/python
 
 audit: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/pip-audit --requirement .ci/requirements.lock --require-hashes
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement .ci/requirements.lock
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short

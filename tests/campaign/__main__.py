@@ -18,9 +18,9 @@ HANG = 20.0  #: seconds of the processor after which an input counts as one that
 PREPARING = 600.0  #: and seconds after which nothing moves any more
 SHARES = {  #: of the time
     "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 1.5, "readers": 3.0, "code-files": 0.3,
-    "options": 3.0, "api": 2.0, "interruptions": 3.0, "soak": 1.0,
+    "options": 3.0, "api": 2.0, "interruptions": 3.0, "soak": 1.0, "guided": 3.0,
 }  # fmt: skip
-IN_HERE = ("interruptions", "soak")  #: that start processes of their own
+IN_HERE = ("interruptions", "soak", "guided")  #: that start processes of their own
 
 
 def main() -> int:
@@ -57,10 +57,10 @@ def empty() -> dict[str, Any]:
 
 def go_on_here(name: str, about: dict[str, Any], seconds: float, folder: Path) -> None:
     """Those that start processes themselves."""
-    from campaign import interruptions, soak
+    from campaign import guided, interruptions, soak
 
-    run = {"interruptions": interruptions.run, "soak": soak.run}[name]
-    for way, find, kills in run(about["next"], seconds):
+    run = {"interruptions": interruptions.run, "soak": soak.run, "guided": guided.run}[name]
+    for way, find, kills in run(about["next"], seconds, folder):
         about["next"] += 1
         about["inputs"] += 1
         about["kills"] = about.get("kills", 0) + kills

@@ -21,6 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Iterator
@@ -48,10 +49,11 @@ class Running:
     """A command that runs: in a fork of this process, or in one of its own."""
 
     def __init__(self, folder: Path, words: list[str], disk: tuple[int, int] | None, limit: tuple[int, int] | None, own: bool):
-        self.said = tempfile.TemporaryFile()
+        self.said, out = os.pipe()  # a file would count where the size of files is limited
         if own:
-            code = f"from campaign.interruptions import command; command({words!r}, {disk!r}, {limit!r})"
-            self.pid = subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdout=self.said, stderr=self.said).pid
+            code = f"import sys; from campaign.interruptions import command; sys.exit(command({words!r}, {disk!r}, {limit!r}))"
+            self.pid = subprocess.Popen([sys.executable, "-c", code], cwd=folder, stdout=out, stderr=out).pid
+            os.close(out)
             return
         sys.stdout.flush()
         self.pid = os.fork()
@@ -59,14 +61,15 @@ class Running:
             status = 1
             try:
                 os.chdir(folder)
-                os.dup2(self.said.fileno(), 1)
-                os.dup2(self.said.fileno(), 2)
+                os.dup2(out, 1)
+                os.dup2(out, 2)
                 sys.stdout, sys.stderr = open(1, "w", closefd=False), open(2, "w", closefd=False, buffering=1)
                 status = command(words, disk, limit)
             finally:
                 with contextlib.suppress(OSError, ValueError):
                     sys.stdout.flush()
                 os._exit(status)
+        os.close(out)
 
     def signal(self, number: int) -> None:
         """Send a signal; the process may have ended."""
@@ -75,16 +78,15 @@ class Running:
 
     def end(self) -> Ended:
         """Wait for it; one that takes too long is killed, and its status says so."""
-        begin = time.monotonic()
-        while (done := os.waitpid(self.pid, os.WNOHANG))[0] == 0:
-            time.sleep(0.002)
-            if time.monotonic() - begin > PATIENCE:
-                self.signal(signal.SIGKILL)
-                begin = float("inf")
-        self.said.seek(0)
-        said = self.said.read().decode("utf-8", "replace")
-        self.said.close()
-        return Ended(os.waitstatus_to_exitcode(done[1]), said if begin < float("inf") else "it does not end")
+        impatient = threading.Timer(PATIENCE, self.signal, [signal.SIGKILL])
+        impatient.start()
+        with open(self.said, "rb") as stream:
+            said = stream.read().decode("utf-8", "replace")
+        _, status = os.waitpid(self.pid, 0)
+        late = not impatient.is_alive()
+        impatient.cancel()
+        impatient.join()  # no thread is left when the next process is forked
+        return Ended(os.waitstatus_to_exitcode(status), "it does not end" if late else said)
 
 
 def command(words: list[str], disk: tuple[int, int] | None, limit: tuple[int, int] | None) -> int:
@@ -258,9 +260,9 @@ def kill(rng: random.Random, scene: Scene, old: bool) -> str:
         scene.kills += done.status != 0
         if wrong := scene.damage(old) or scene.left_over():
             return wrong
+        if scene.packs and (scene.folder / "out").exists():
+            return ""
         if done.status == 0:
-            if scene.packs:
-                return ""
             break
         words = scene.again
     done = scene.start(scene.again).end()
@@ -297,10 +299,7 @@ def disk(rng: random.Random, scene: Scene, old: bool) -> str:
 def size(rng: random.Random, scene: Scene, old: bool) -> str:
     """Files may not be larger than some bytes."""
     process = scene.start(scene.words, limit=(resource.RLIMIT_FSIZE, rng.choice((0, 10, 100, 1000, 3000))))
-    ended = process.end()
-    if not ended.said and ended.status:  # nor could it say so in the file that is listened to
-        return scene.damage(old) or scene.left_over()
-    return in_words(ended) or scene.damage(old) or scene.left_over()
+    return in_words(process.end()) or scene.damage(old) or scene.left_over()
 
 
 def memory(rng: random.Random, scene: Scene, old: bool) -> str:
@@ -320,7 +319,7 @@ def in_words(ended: Ended) -> str:
 FAULTS = {"kill": kill, "terminate": terminate, "disk": disk, "size": size, "memory": memory}
 
 
-def run(first: int, seconds: float) -> Iterator[tuple[str, str, int]]:
+def run(first: int, seconds: float, folder: Path) -> Iterator[tuple[str, str, int]]:
     """`trials` in a process of its own, which has loaded nothing else."""
     words = [sys.executable, "-m", "campaign.interruptions", str(first), str(seconds)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, **ENVIRONMENT}) as process:

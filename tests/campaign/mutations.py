@@ -85,11 +85,11 @@ def of_text(rng: random.Random, data: bytes) -> bytes:
     if lines[k][:1] in (b"{", b"[") and rng.random() < 0.5:
         try:
             value = json.loads(lines[k])
-        except ValueError:
+            for _ in range(rng.choice((1, 1, 2))):
+                value = of_json(rng, value)
+            lines[k] = json.dumps(value).encode()
+        except (ValueError, RecursionError):
             return of_bytes(rng, data)
-        for _ in range(rng.choice((1, 1, 2))):
-            value = of_json(rng, value)
-        lines[k] = json.dumps(value).encode()
         return b"\n".join(lines)
     return of_bytes(rng, data)
 

@@ -105,6 +105,30 @@ def test_who_is_killed_goes_on(tmp_path, monkeypatch):
         assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
 
 
+def test_who_is_killed_before_anything_is_noted_begins_anew(tmp_path, monkeypatch):
+    """A task that is packed by being fitted: arrays are on disk, and the journal does not know them."""
+    whole = packed("classify", tmp_path)
+    write_down, calls = PackedWriter._write_down, []
+
+    def killed(self, note):
+        calls.append(note)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        write_down(self, note)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PackedWriter, "_write_down", killed)
+        with pytest.raises(KeyboardInterrupt):
+            packed("classify", tmp_path, name="again.packed")
+    left = tmp_path / "again.packed.partial"
+    assert list(left.glob("*.npy"))
+    (left / ".manifest.json.1.ff.tmp").write_bytes(b"{}")  # of who was killed between the link and the rename of a whole file
+    again = packed("classify", tmp_path, name="again.packed")
+    assert sorted(os.listdir(whole.path)) == sorted(os.listdir(again.path))
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
+
+
 def test_two_cannot_pack_into_one_place(tmp_path):
     writer = PackedWriter(tmp_path / "corpus.packed", {})
     with pytest.raises(PackedError, match="Another process"):
@@ -136,7 +160,10 @@ def test_manifests_that_lie(tmp_path):
         "newer|Upgrade": lambda m: m.update(format_version=99),
         "no structure": lambda m: m["problems"][""].update(type="os:system"),
         "no type": lambda m: m["arrays"]["main.gold"].update(dtype="O"),
-        "not known here": lambda m: m.update(estimator="Oracle"),
+        "not known here": lambda m: m.update(estimator=["Oracle"]),
+        "should not be one": lambda m: m["problems"][""]["fields"].update(gold=3),
+        "altered: KeyError": lambda m: m.pop("shared_crc32"),
+        "altered: OverflowError": lambda m: m.update(shards=[0, 10**30]),
     }
     for k, (words, lie) in enumerate(lies.items()):
         with pytest.raises(PackedError, match=words):
@@ -154,6 +181,10 @@ def test_what_is_damaged_is_named(tmp_path):
     place.unlink()
     with pytest.raises(PackedError, match="main.targets.npy is missing"):
         partwise.PackedCorpus(corpus.path)
+    other = packed("tag", tmp_path, name="other.packed")
+    (Path(other.path) / "model").unlink()
+    with pytest.raises(PackedError, match="the file 'model' is missing"):
+        partwise.PackedCorpus(other.path).model()
 
 
 def test_parameters_of_what_was_packed(tmp_path):
