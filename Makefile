@@ -40,8 +40,10 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "partwise needs Python >= 3.10; none was found. Try: make PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp per set of extras, renewed when pyproject.toml changes.
+# One stamp per set of extras, renewed when pyproject.toml changes. LOCKED=1: the versions of .ci/requirements.lock, by digest.
+LOCKED ?=
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --require-hashes -r .ci/requirements.lock)
 	$(BIN)/python -m pip install --quiet -e ".$(if $(filter-out core,$*),[$*])"
 	@touch $@
 
@@ -108,6 +110,9 @@ audit: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
 
+# what is handed out, and its digests: sha256sum --check SHA256SUMS
+DIGESTS = cd dist && { sha256sum *.whl *.tar.gz 2>/dev/null || shasum -a 256 *.whl *.tar.gz; } > SHA256SUMS
+
 # FREEZE=--defaults: only what commands run that set nothing (minutes instead of half an hour)
 FREEZE ?=
 wheel: $(VENV)/.installed-wheel
@@ -134,8 +139,9 @@ pictures: $(VENV)/.installed-docs
 # A sdist and a wheel without machine code, which runs everywhere numba does; `make wheel` makes one with it.
 dist: $(VENV)/.installed-dist
 	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 	$(BIN)/check-wheel-contents dist/*.whl
+	$(DIGESTS)
 
 # The wheel in an empty environment of each of these Pythons: demo, train, predict
 PYTHONS ?= $(PYTHON)

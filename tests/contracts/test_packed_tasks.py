@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import partwise
+from partwise import kernels
 from partwise.cli.app import app
+from partwise.files.named_arrays import apart
 from partwise.files.packed_arrays import PackedError, PackedWriter, checksum
 from partwise.tasks.common.registry import BY_VERB
 
@@ -59,6 +61,21 @@ def test_batch_solvers_learn_the_same_from_disk_however_it_was_cut(verb, tmp_pat
         assert model.weights_.tobytes() == expected.tobytes()
     model.save(tmp_path / "model")
     assert partwise.load(tmp_path / "model").weights_.tobytes() == expected.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("verb", sorted(BY_VERB))
+def test_what_points_into_other_arrays_has_64_bits(verb, tmp_path):
+    """Offsets of tokens, parts and rows: 2^31 of any of them are no limit. Features and labels are numbered by 32 bits."""
+    corpus = packed(verb, tmp_path)
+    n = len(corpus)
+    none = apart(kernels.take(corpus.problem, slice(0, 0)))[1]
+    own = {name: array for name, array in apart(corpus.problem)[1].items() if array is not none[name]}
+    assert own  # what grows with the data; the rest are tables, of templates say, that all examples share
+    for name, array in own.items():
+        counts = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 1 and array[0] == 0 and (np.diff(array) >= 0).all()
+        if counts and (name.endswith("ptr") or (array.size == n + 1 and array[-1] > n)):
+            assert array.dtype == np.int64, (name, array.dtype)
 
 
 def test_one_shard_is_visited_in_the_order_of_data_in_memory(tmp_path):

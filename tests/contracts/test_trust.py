@@ -198,3 +198,11 @@ def test_nothing_of_ours_is_pickled():
         if re.search(r"allow_pickle\s*=\s*True|yaml\.load\(|np\.load\((?!.*allow_pickle=False)", path.read_text()):
             found.add(path.relative_to(ROOT / "src" / "partwise").as_posix())
     assert found <= allowed, found - allowed
+
+
+def test_what_is_handed_out_comes_with_digests():
+    text = (ROOT / "Makefile").read_text()
+    recipe = text[text.index("\ndist: ") :].partition("\n\n")[0]
+    assert "$(DIGESTS)" in recipe and "> SHA256SUMS" in text
+    locked = [line for line in (ROOT / ".ci" / "requirements.lock").read_text().splitlines() if "==" in line]
+    assert locked and all(line.endswith("\\") for line in locked)  # a digest follows each
