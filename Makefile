@@ -85,9 +85,11 @@ test-bounds: export NUMBA_BOUNDSCHECK = 1
 test-bounds: export PARTWISE_FROZEN = 0
 test-bounds: export PARTWISE_COMPILE_ALL = 1
 test-interpreted: export PARTWISE_INTERPRET = 1
+test-bounds: NOT := slow
+test-interpreted: NOT := slow or compiled
 test-bounds test-interpreted: export OPENBLAS_NUM_THREADS ?= 1
 test-bounds test-interpreted: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(KERNEL_TESTS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not ($(NOT))" $(KERNEL_TESTS) $(PYTEST_ARGS)
 
 campaign: MINUTES ?= 5
 campaign-long: MINUTES ?= 720

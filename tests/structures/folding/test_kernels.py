@@ -207,6 +207,7 @@ def test_marginals_are_differences_of_the_sum():
         assert slope == pytest.approx(base[k], rel=1e-5, abs=1e-7), tying().names[k]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("scale", [0.05, 1.0, 200.0])
 def test_long_sequences_and_large_scores_stay_finite(scale):
     rng = np.random.default_rng(2)
