@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from partwise import Aligner, Classifier, Ranker, SequenceLabeler, datasets, interpret, read_columns
+from partwise import Aligner, Classifier, ModelFileError, Ranker, SequenceLabeler, datasets, interpret, load, read_columns
 from partwise.engine import memory
 from partwise.features.arc_rows import arc_rows
 from partwise.features.rows import make_rows
+from partwise.files.named_arrays import dtype_called
+from partwise.files.tensors import read_tensors, write_tensors
+from partwise.tasks.common import model_file
+from partwise.tasks.common.checks import is_dtype
 from partwise.tasks.common.registry import TASKS
 
 pytestmark = pytest.mark.interpreted
@@ -206,3 +210,23 @@ def test_what_is_handed_out_comes_with_digests():
     assert "$(DIGESTS)" in recipe and "> SHA256SUMS" in text
     locked = [line for line in (ROOT / ".ci" / "requirements.lock").read_text().splitlines() if "==" in line]
     assert locked and all(line.endswith("\\") for line in locked)  # a digest follows each
+
+
+@pytest.mark.parametrize("name", ["(2,<i4", "2 3i4", "i4,i4", "", "f8, (x", None, 3, "é8"])
+def test_types_of_arrays_are_no_language(name):
+    """numpy gives parts of such names to Python's parser, and says SyntaxError."""
+    with pytest.raises(ValueError, match="is no type of an array"):
+        dtype_called(name)
+    assert not is_dtype(name) or name is None  # numpy's default
+
+
+def test_models_with_such_types_are_refused(folder, tmp_path):
+    header, tensors = read_tensors(str(folder / "m"), model_file.FORMAT, model_file.FORMAT_VERSION)
+    tensors = {key: np.array(array) for key, array in tensors.items()}
+    for altered in (
+        {**header, "parameters": {**header["parameters"], "dtype": "(2,<i4"}},
+        {**header, "model": {**header["model"], "labels": {"array": ["(2,<i4", [1, 2]]}}},
+    ):
+        write_tensors(tmp_path / "m", altered, tensors)
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m")
