@@ -36,7 +36,7 @@ from partwise.structures.dependency.kept_arcs import SecondOrderProblem, any_tre
 from partwise.structures.dependency.problem import UNKNOWN, check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
-from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, FactorLayout
+from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, TreeLayout
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, make_search
 from partwise.structures.factor_graph.sums import propagate
 
@@ -117,7 +117,7 @@ def view(problem, i):
         members[2 + 3 * h], members[3 + 3 * h], members[4 + 3 * h] = G, L, total - L
         ports[h + 2], slots[h + 2] = p, 5 + 3 * h
         table[h + 2] = table[h + 1] + n_entries(G, L, total - L)
-    return FactorLayout(states, into, owner, kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64))
+    return TreeLayout(states, into, owner, kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
