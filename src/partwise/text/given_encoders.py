@@ -14,14 +14,18 @@ import numpy as np
 
 from partwise.features.rows import Binary, Dense, Sparse, make_rows
 from partwise.files.packed_strings import pack_strings, unpack_strings
-from partwise.text.attributes import encode
+from partwise.text.attributes import encode, put_before
 
 ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
+DENSE = "dense"  #: the attribute that a matrix beside attributes stands for
 CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."
 
 
 class AttributeEncoder:
     """Dicts of attributes, or lists of strings (see `partwise.text.attributes`), numbered as they are first met.
+
+    A matrix beside them, ``tokens.dense``, is as if every token had an attribute "dense" that is a vector, a row of it: the names
+    ``dense:0``, ``dense:1`` and so on are the first of the vocabulary, and no strings are made of its numbers.
 
     Parameters
     ----------
@@ -29,25 +33,31 @@ class AttributeEncoder:
         Attributes that occur fewer times in the training data are left out.
     dtype
         Of the values.
+    n_dense : int
+        Columns of the matrix that has to come with the attributes.
     """
 
     kind = ATTRIBUTES
 
-    def __init__(self, min_count: int = 1, dtype: Any = np.float64):
-        self.min_count, self.dtype = min_count, dtype
-        self.vocabulary: dict[str, int] = {}
+    def __init__(self, min_count: int = 1, dtype: Any = np.float64, n_dense: int = 0):
+        self.min_count, self.dtype, self.n_dense = min_count, dtype, n_dense
+        self.vocabulary: dict[str, int] = self._beginning()
         self._names: list[str] = []
 
     @property
     def n_features(self) -> int:
         return len(self.vocabulary)
 
+    def _beginning(self) -> dict[str, int]:
+        return {f"{DENSE}:{k}": k for k in range(self.n_dense)}
+
     def fit_transform(self, tokens: Any) -> Binary | Sparse:
-        self.vocabulary = {}
+        self.vocabulary = self._beginning()
         rows = self._encode(tokens, grow=True)
         if self.min_count == 1:
             return rows
         kept = np.bincount(rows.index, minlength=self.n_features) >= self.min_count
+        kept[: self.n_dense] = True
         self.vocabulary = {name: k for k, name in enumerate(n for n, keep in zip(self.vocabulary, kept, strict=True) if keep)}
         stays = kept[rows.index]
         ptr = np.concatenate([[0], np.cumsum(stays)])[rows.ptr]
@@ -65,7 +75,16 @@ class AttributeEncoder:
         return self._encode(tokens, grow=False)
 
     def _encode(self, tokens, grow):
-        return encode(tokens.tokens, self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
+        given = 0 if tokens.dense is None else tokens.dense.shape[1]
+        if given != self.n_dense and len(tokens.tokens):
+            raise ValueError(
+                f"dense has {given} columns, but the model was fitted with {self.n_dense}."
+                if given and self.n_dense
+                else f"The model was fitted {'with' if self.n_dense else 'without'} a matrix beside the attributes: "
+                f"{f'give dense= with {self.n_dense} columns' if self.n_dense else 'leave out dense='}."
+            )
+        rows = encode(tokens.tokens, self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
+        return put_before(tokens.dense, rows) if given else rows
 
     def feature_name(self, j: int) -> str:
         if len(self._names) != self.n_features:
@@ -74,7 +93,8 @@ class AttributeEncoder:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         text, offsets = pack_strings(list(self.vocabulary))
-        return {"min_count": self.min_count}, {"vocabulary": text, "vocabulary_offsets": offsets}
+        state = {"min_count": self.min_count, **({"n_dense": self.n_dense} if self.n_dense else {})}
+        return state, {"vocabulary": text, "vocabulary_offsets": offsets}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> AttributeEncoder:
@@ -85,6 +105,9 @@ class AttributeEncoder:
         encoder.vocabulary = {name: k for k, name in enumerate(names)}
         if len(encoder.vocabulary) != len(names):
             raise ValueError("an attribute occurs twice")
+        encoder.n_dense = model.get("n_dense", 0)
+        if not isinstance(encoder.n_dense, int) or names[: max(encoder.n_dense, 0)] != list(encoder._beginning()):
+            raise ValueError(f"'n_dense' of the attributes is {encoder.n_dense!r}")
         return encoder
 
 

@@ -17,7 +17,7 @@ from partwise.tasks.common.hidden_states import HiddenStates
 from partwise.tasks.common.label_arrays import class_weights, cost_matrix, shown
 from partwise.tasks.common.model_file import count_in, labels_in
 from partwise.tasks.tagging.constraints import check_gold, forbidden_transitions
-from partwise.tasks.tagging.data import Tokens, read_labels, read_tokens
+from partwise.tasks.tagging.data import Tokens, read_labels, read_tokens, with_dense
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 
@@ -52,10 +52,10 @@ class ChainModel(HiddenStates, Structured):
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
-    def _tokens(self, X, lengths, encoder: Encoder | None) -> Tokens:
+    def _tokens(self, X, lengths, encoder: Encoder | None, dense: Any = None) -> Tokens:
         """Sequences in any accepted form, of the kind that `encoder` takes; None if there is none yet."""
         in_columns = self.templates is not None if encoder is None else encoder.kind == COLUMNS
-        tokens = read_tokens(X, lengths, self._dtype, in_columns)
+        tokens = with_dense(read_tokens(X, lengths, self._dtype, in_columns), dense, self._dtype)
         if encoder is None:
             if not tokens.n_sequences:
                 raise ValueError("There are no training sequences: X is empty.")
@@ -77,7 +77,7 @@ class ChainModel(HiddenStates, Structured):
         if tokens.kind == ATTRIBUTES:
             if self.hash_bits is not None:
                 raise ValueError(f"The 'hash_bits' parameter of {self._who} is for templates only.")
-            return AttributeEncoder(self.min_count, self._dtype)
+            return AttributeEncoder(self.min_count, self._dtype, 0 if tokens.dense is None else tokens.dense.shape[1])
         templates = self.templates
         if templates is None or (isinstance(templates, str) and templates == "auto"):
             templates = default_templates(tokens.tokens.n_columns - (labels.column is not None), labels)
