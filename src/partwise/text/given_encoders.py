@@ -42,6 +42,9 @@ class AttributeEncoder:
     def __init__(self, min_count: int = 1, dtype: Any = np.float64, n_dense: int = 0):
         self.min_count, self.dtype, self.n_dense = min_count, dtype, n_dense
         self.vocabulary: dict[str, int] = self._beginning()
+        #: attributes that label pairs have weights for, and which pairs: only in models that were read from other programs' files
+        self.pairs: AttributeEncoder | None = None
+        self.pair_table: tuple[np.ndarray, np.ndarray] | None = None
         self._names: list[str] = []
 
     @property
@@ -94,7 +97,12 @@ class AttributeEncoder:
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         text, offsets = pack_strings(list(self.vocabulary))
         state = {"min_count": self.min_count, **({"n_dense": self.n_dense} if self.n_dense else {})}
-        return state, {"vocabulary": text, "vocabulary_offsets": offsets}
+        more: dict[str, np.ndarray] = {}
+        if self.pairs is not None and self.pair_table is not None:
+            state["pairs"], own = self.pairs.to_state()
+            more = {f"pair_{name}": tensor for name, tensor in own.items()}
+            more |= {"pair_ptr": self.pair_table[0], "pair_codes": self.pair_table[1]}
+        return state, {"vocabulary": text, "vocabulary_offsets": offsets, **more}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> AttributeEncoder:
@@ -108,7 +116,22 @@ class AttributeEncoder:
         encoder.n_dense = model.get("n_dense", 0)
         if not isinstance(encoder.n_dense, int) or names[: max(encoder.n_dense, 0)] != list(encoder._beginning()):
             raise ValueError(f"'n_dense' of the attributes is {encoder.n_dense!r}")
+        if "pairs" in model:
+            own = {name.removeprefix("pair_"): tensor for name, tensor in tensors.items() if name.startswith("pair_vocabulary")}
+            if not isinstance(model["pairs"], Mapping) or "pairs" in model["pairs"]:
+                raise ValueError("'pairs' of the attributes is no encoder")
+            encoder.pairs = cls.from_state(model["pairs"], own, dtype)
+            encoder.pair_table = checked_pairs(tensors.get("pair_ptr"), tensors.get("pair_codes"), encoder.pairs.n_features)
         return encoder
+
+
+def checked_pairs(ptr: Any, codes: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    """Which label pairs features have weights for, as `to_state` wrote it; their labels are for the model to check."""
+    if ptr is None or ptr.dtype != np.int64 or ptr.shape != (n_features + 1,) or codes is None or codes.dtype != np.int32:
+        raise ValueError("the features of label pairs are missing or have a wrong shape")
+    if codes.ndim != 1 or ptr[0] != 0 or ptr[-1] != codes.size or (np.diff(ptr) < 0).any() or codes.min(initial=0) < 0:
+        raise ValueError("the features of label pairs do not fit together")
+    return np.array(ptr), np.array(codes)
 
 
 class MatrixEncoder:

@@ -105,7 +105,9 @@ def test_tokens_of_several_labels_keep_them():
 
 def test_solvers_agree():
     leveled, C = weighted(chains())
-    found = [solve(leveled, loss="crf", solver=name, C=1.0, sample_weight=C, max_epochs=300, tol=1e-6) for name in ("lbfgs", "eg")]
+    found = [
+        solve(leveled, loss="crf", solver=name, C=1.0, sample_weight=C, max_epochs=300, tol=1e-6) for name in ("lbfgs", "eg")
+    ]
     assert found[0].primal == pytest.approx(found[1].primal, rel=1e-4) and found[1].dual <= found[0].primal + 1e-9
     margin = [solve(leveled, loss="hinge", solver=name, C=1.0, sample_weight=C, max_epochs=300) for name in ("bcfw", "oneslack")]
     assert margin[0].primal == pytest.approx(margin[1].primal, rel=5e-3)

@@ -132,14 +132,16 @@ class ChainModel(HiddenStates, Structured):
         )
         return problem if getattr(encoder, "pairs", None) is None else self._with_pairs(problem, encoder, tokens)
 
-    def _with_pairs(self, problem: ChainProblem, encoder: TemplateEncoder, tokens: Tokens) -> Any:
+    def _with_pairs(self, problem: ChainProblem, encoder: Any, tokens: Tokens) -> Any:
         """The problem with features of label pairs; which pairs they have weights for is learnt from the training data."""
         from partwise.structures.chain.pairs import observed_pairs, with_pairs
 
         assert encoder.pairs is not None
         if self.order > 1:
             raise ValueError(f"Templates of label pairs (B with %x) need order=1. This {self._who} has order={self.order}.")
-        rows = encoder.pairs.transform(tokens.tokens)
+        rows = self._encode(encoder.pairs, tokens, "transform")
+        if not isinstance(rows, Binary):
+            raise ValueError("A feature of label pairs stands twice in a token, or has a value other than 1.")
         if encoder.pair_table is None:
             encoder.pair_table = observed_pairs(problem, rows)
         return with_pairs(problem, rows, *encoder.pair_table)
