@@ -42,7 +42,7 @@ FARTHEST = 5  # cells that are farther outside than that have one name
 MOST_LABELS = 10_000
 
 
-class Command(NamedTuple):
+class CellCommand(NamedTuple):
     """A part of a pattern that looks at a cell."""
 
     row: int
@@ -228,7 +228,7 @@ def _parse(pattern: str) -> list[Any]:
                 change, at = (None, at) if argument is None else (_change(kind, argument[1]), argument.end())
         if found is None or change is None or pattern[at : at + 1] != "]":
             raise ValueError(f"the pattern {pattern[:60]!r} cannot be read")
-        parts.append(Command(int(found[3]), bool(found[2]), int(found[4]), found[1].isupper(), change))
+        parts.append(CellCommand(int(found[3]), bool(found[2]), int(found[4]), found[1].isupper(), change))
         at += 1
     return parts
 
