@@ -96,7 +96,7 @@ class AttributeEncoder:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         text, offsets = pack_strings(list(self.vocabulary))
-        state = {"min_count": self.min_count, **({"n_dense": self.n_dense} if self.n_dense else {})}
+        state: dict[str, Any] = {"min_count": self.min_count, **({"n_dense": self.n_dense} if self.n_dense else {})}
         more: dict[str, np.ndarray] = {}
         if self.pairs is not None and self.pair_table is not None:
             state["pairs"], own = self.pairs.to_state()

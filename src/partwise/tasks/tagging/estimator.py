@@ -19,7 +19,6 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.ragged import taken
 from partwise.features.given_labels import GivenLabels, learn_labels
-from partwise.losses.records import Loss
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, one_of
