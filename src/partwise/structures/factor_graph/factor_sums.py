@@ -184,7 +184,7 @@ def budget_messages(scores, most, out, far):
 
 @helper
 def knapsack_messages(scores, costs, most, out, far):
-    """Log weights: before[p, c] of spending exactly c on the first p ports, after[p, c] of spending at most c on those from p on."""
+    """Log weights: before[p, c] of spending just c on the first p ports, after[p, c] of spending at most c on those from p on."""
     n = len(scores)
     most = min(most, costs.sum())
     before, after = np.full((n + 1, most + 1), -np.inf), np.zeros((n + 1, most + 1))

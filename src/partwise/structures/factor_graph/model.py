@@ -354,7 +354,7 @@ class FactorGraph:
         self._add(kind, members, np.full(F, n), literal, mark, number, 0, None, name)
 
     def _hard_by_table(self, kind, given: Literals, name: str, number: int, members: Any) -> None:
-        """Factors of logic that say more than one thing of a variable: as tables of what they allow, one factor after the other."""
+        """Factors of logic that say more than one thing of a variable: as tables of what they allow, factor by factor."""
         called = f"{NAMES[kind]}{f' {name!r}' if name else ''}"
         states, first = np.concatenate(self._states), self._first()
         rows = [np.atleast_2d(part) for part in (given.numbers, given.states, given.negated)]

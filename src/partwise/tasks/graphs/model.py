@@ -193,7 +193,7 @@ class GraphModel(Structured):
         return [arrange_pairs(shape[0], edges, k) for shape, edges in zip(given.shapes, given.edges, strict=True)]
 
     def _forbidden(self) -> np.ndarray | None:
-        """The pairs of labels that `constraints` forbid, bool (classes, classes), from the first node of an edge to the second."""
+        """The pairs of labels that `constraints` forbid, bool (classes, classes), from the first node of an edge on."""
         if self.constraints is None:
             return None
         table, number = np.zeros((len(self.classes_),) * 2, bool), numbering(self.classes_)

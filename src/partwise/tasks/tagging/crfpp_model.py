@@ -2,8 +2,8 @@
 
 The file, part by part, an empty line after each: a header (``version``, ``cost-factor``, ``maxid``, ``xsize``); the labels; the
 templates; the features, ``number name`` each; the weights, one a line. A feature of a template that begins with U has a weight
-for each label, from its number on; one that begins with B, one for each label (column) after each other (row), whether it looks at
-the text (``B01:%x[0,0]``) or not.
+for each label, from its number on; one that begins with B, one for each label (column) after each other (row), whether it looks
+at the text (``B01:%x[0,0]``) or not.
 
 Templates are written out as CRF++ does: ``%x[row,column]`` is a cell, ``_B-1`` or ``_B+1`` where there is none.
 """

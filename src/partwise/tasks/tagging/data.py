@@ -120,7 +120,7 @@ def read_tokens(X: Any, lengths: Any, dtype: Any, in_columns: bool = False) -> T
 
 
 def with_dense(tokens: Tokens, dense: Any, dtype: Any) -> Tokens:
-    """Tokens with a matrix beside their attributes: one for each sequence, or one for all tokens if they came with ``lengths=``."""
+    """Tokens with a matrix beside their attributes: one for each sequence, or for all tokens if they came with ``lengths=``."""
     if dense is None:
         return tokens
     if tokens.kind not in (ATTRIBUTES, ""):

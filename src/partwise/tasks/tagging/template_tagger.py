@@ -1,7 +1,8 @@
 """What the readers of other programs' models make: a tagger of columns that writes out features as that program does.
 
-The weights become those of a `SequenceLabeler` of attributes. Features that a label has alone are its attributes; features of pairs
-of labels that do not look at the text are its transitions, and those that do, features of pairs (`partwise.structures.chain.pairs`).
+The weights become those of a `SequenceLabeler` of attributes. Features that a label has alone are its attributes; those of pairs
+of labels that do not look at the text are its transitions, and those that do, features of pairs
+(`partwise.structures.chain.pairs`).
 """
 
 from __future__ import annotations

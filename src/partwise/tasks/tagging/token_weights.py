@@ -5,8 +5,8 @@ With token weights omega_t >= 0, whose distinct positive values in a sequence ar
     L_omega(w) = sum_j (l_j - l_{j-1}) L_j(w),    l_0 = 0,    S_j = {t: omega_t >= l_j},
 
 where L_j is the loss over the outputs that agree with the truth outside S_j: for the log-loss, -log p(y_S | x, y_rest). Every
-L_j is the loss of a chain some of whose tokens are given, so it is convex, and so is their weighted sum; `docs/losses.md` compares
-it with what else one could think of. It has the properties one asks for:
+L_j is the loss of a chain some of whose tokens are given, so it is convex, and so is their weighted sum; `docs/losses.md` has
+what else one could think of, compared. It has the properties one asks for:
 
 - equal weights: L_omega = omega L, the loss of the whole sequence;
 - no transitions: L_omega = sum_t omega_t (-log p(y_t | x)), each token's log-loss times its weight;
