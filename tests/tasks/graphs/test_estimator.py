@@ -21,6 +21,7 @@ from partwise.structures.factor_graph import packing
 from partwise.structures.factor_graph.packing import plan_order
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, ModelFileError, load
 from partwise.tasks.graphs.data import read_data
+from partwise.tasks.graphs.files import GraphSet
 from partwise.tasks.graphs.model import arrange_picture
 
 
@@ -432,6 +433,17 @@ def test_constraints_and_known_labels_by_enumeration(cases):
     assert model.certify(X, known=known).values == pytest.approx(
         [best[0][1] for best in model.predict_kbest(X, 1, known=known)], abs=1e-6
     )
+
+
+def test_labels_that_come_with_the_graphs_are_not_known(fitted):
+    X, y = paths(3, seed=4)
+    wrong = [np.roll(np.array(["a", "b", "c"]), 1)[np.searchsorted(["a", "b", "c"], labels)] for labels in y]
+    told = GraphSet([Graph(*x) for x in X], wrong, [], "text")
+    for name in ("predict", "predict_marginals"):
+        for a, b in zip(getattr(fitted, name)(told), getattr(fitted, name)(X), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert fitted.certify(told).values.tolist() == fitted.certify(X).values.tolist()
+    assert fitted.score(told) == fitted.score(X, wrong)
 
 
 def test_constraints_in_training_and_where_they_contradict():

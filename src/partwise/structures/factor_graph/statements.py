@@ -84,7 +84,7 @@ def with_room(scored: Scored, sizes: list[int], stored: list[int]) -> Scored:
 
     def widened(table: np.ndarray, nothing: float) -> np.ndarray:
         wide = np.full((len(table), *stored), nothing, table.dtype)
-        wide[(slice(None), *map(slice, sizes))] = table.reshape(-1, *sizes)
+        wide[tuple([slice(None), *map(slice, sizes)])] = table.reshape(-1, *sizes)
         return wide.reshape(len(table), -1)
 
     if scored.given is not None:

@@ -205,6 +205,11 @@ class GraphLabeler(GraphSuspects, GraphModel):
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
+    def _asked(self, X: Any, known: Any) -> Graphs:
+        """Graphs that are asked about, with what is `known`; labels that X brings along are not looked at."""
+        given = self._read_known(X, known)
+        return given if known is not None else replace(given, labels=None)
+
     def _packed(self, given: Graphs) -> GraphProblem:
         """A problem that the weights fit; labels of `given` are what is known of the answer."""
         problem = self._problem(given, known=None if given.labels is None else self._codes(given))
@@ -226,7 +231,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
 
         `known` has what is known of the labels, in the form of `y`: a label, or None.
         """
-        given = self._read_known(X, known)
+        given = self._asked(X, known)
         return self._in_shape(given, self.classes_[self._best(given)[1]])
 
     def _in_shape(self, given: Graphs, flat: np.ndarray) -> Any:
@@ -237,7 +242,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
 
     def certify(self, X, *, known=None) -> Certificates:
         """How good the predictions are among all labellings: scores, bounds, and whether they are proven to be the best."""
-        problem = self._packed(self._read_known(X, known))
+        problem = self._packed(self._asked(X, known))
         method = "exact" if self.inference == "exact" else "auto"
         answers = in_threads(lambda i: find_best(problem, i, self.weights_, method), range(len(problem.status)), self.n_jobs)
         columns = zip(*((a.value, a.bound, a.proven) for a in answers), strict=True) if answers else ([], [], [])
@@ -266,7 +271,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
 
         Exact where there are no cycles, else by belief propagation. Refused for margin losses.
         """
-        beta, given = self._beta(), self._read_known(X, known)
+        beta, given = self._beta(), self._asked(X, known)
         problem, k = self._packed(given), len(self.classes_)
         parts = in_threads(lambda i: passes.parts(problem, i, self.weights_, beta), range(len(given)), self.n_jobs)
         rows = [p[: int(np.prod(shape)) * k].reshape(*shape, k) for p, shape in zip(parts, given.shapes, strict=True)]
@@ -279,5 +284,5 @@ class GraphLabeler(GraphSuspects, GraphModel):
     def predict_kbest(self, X, k: int = 5, *, known=None) -> list[list[tuple[Any, float]]]:
         """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle."""
         check_k(k)
-        given = self._read_known(X, known)
+        given = self._asked(X, known)
         return self._kbest(self._packed(given), k, given.starts, lambda i, codes: self.classes_[codes].reshape(given.shapes[i]))
