@@ -91,6 +91,12 @@ class CRF(BaseEstimator):
         ``iterations`` and ``last_iteration``.
 
     All but `labeler_` are None before `fit`, as there.
+
+    Examples
+    --------
+    >>> X, y = [[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]
+    >>> CRF(algorithm="lbfgs", c2=0.1, max_iterations=20).fit(X, y).predict(X)
+    AnswerArray([list(['A', 'B']), list(['B'])], dtype=object)
     """
 
     def __init__(

@@ -236,6 +236,16 @@ def graph_problem(
     costs : list of arrays, optional
         Of each variable's being in the wrong state; 1 by default.
     search : see `partwise.structures.factor_graph.problem.Search`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import FactorGraph, solve
+    >>> g = FactorGraph()
+    >>> x = g.variables(2, states=2)
+    >>> g.unary(x, features=np.eye(2), weights="colour")
+    >>> solve(graph_problem([g], [[0, 1]]), "hinge", C=1.0).w.shape
+    (4,)
     """
     make_search(search)  # says so early if that cannot be
     described = [g.describe() for g in graphs]
@@ -260,7 +270,23 @@ def graph_problem(
 
 
 def graph_families(graphs: Sequence[Any]) -> dict[str, WeightBlock]:
-    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``."""
+    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``.
+
+    Parameters
+    ----------
+    graphs : list of FactorGraph
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import FactorGraph
+    >>> g = FactorGraph()
+    >>> x = g.variables(2, states=2)
+    >>> g.unary(x, features=np.eye(2), weights="colour")
+    >>> family = graph_families([g])["colour"]
+    >>> family.start, family.n_weights
+    (0, 4)
+    """
     return weight_blocks([g.describe() for g in graphs])
 
 

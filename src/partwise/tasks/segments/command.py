@@ -31,7 +31,7 @@ class ColumnReading:
 
 
 @dataclass
-class Options(ColumnReading, common.Options):
+class Options(ColumnReading, common.Grouped, common.Options):
     """Of ``train segment``."""
 
     label_column: int | None = option(FILES, "Column of the labels, from 0; negative: from the last. (default: the last one)")
@@ -62,14 +62,14 @@ class Options(ColumnReading, common.Options):
 
 
 @dataclass
-class Predict(ColumnReading, common.Predict):
+class Predict(ColumnReading, common.Grouped, common.Predict):
     """Of ``predict``."""
 
     kbest: int | None = option(OUTPUT, "With --format jsonl: the k best segmentations.", min=1)
 
 
 @dataclass
-class Evaluate(ColumnReading, common.Evaluate):
+class Evaluate(ColumnReading, common.Grouped, common.Evaluate):
     """Of ``evaluate``."""
 
     label_column: int | None = option(
@@ -88,7 +88,7 @@ class Suspects(ColumnReading, common.Suspects):
 
 
 @dataclass
-class ReportOptions(ColumnReading, common.ReportOptions):
+class ReportOptions(ColumnReading, common.Grouped, common.ReportOptions):
     """Of ``report``."""
 
     label_column: int | None = option(

@@ -24,7 +24,21 @@ Segment = tuple[str, int, int]  #: label, first token, one past the last
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """Sentences, and their labels where these are known."""
+    r"""Sentences, and their labels where these are known.
+
+    Attributes
+    ----------
+    columns : Columns
+        The tokens.
+    labels : GivenLabels, optional
+        Their chunk labels.
+
+    Examples
+    --------
+    >>> text = read_segments(b"Ann B-PER\nLee I-PER\nleft O\n")
+    >>> len(text), text.words(0)
+    (1, ['Ann', 'Lee', 'left'])
+    """
 
     columns: Columns
     labels: GivenLabels | None = None
