@@ -32,7 +32,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all test-torch wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all torch-env test-torch wheel wheel-test lint bench figures clean
 .PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
@@ -71,11 +71,16 @@ test-all: lint
 # Torch is gigabytes: its tests have an environment of their own. TORCH=... names another version or build.
 TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
-test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
-test-torch:
+TORCH_PEERS ?= pytorch-crf transformers accelerate
+torch-env:
 	@test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
-	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" pytorch-crf -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
-	$(TORCH_VENV)/bin/python -m pytest -q tests/torch $(PYTEST_ARGS)
+	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" $(TORCH_PEERS) -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
+
+test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+test-torch: export OPENBLAS_NUM_THREADS ?= 1
+test-torch: torch-env
+	$(TORCH_VENV)/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/torch $(PYTEST_ARGS)
+
 # What must hold of every index: once with numba's checks compiled in, once as plain Python.
 KERNEL_TESTS := tests/structures tests/features tests/oracles tests/text
 test-bounds: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache-bounds
@@ -149,14 +154,16 @@ dist-test: dist
 		build/try/bin/partwise evaluate build/try/model build/try/practice/test.txt; \
 	done
 
-# Needs uv on the PATH (pip install uv). Old versions of typer import rich at once, which is slower and nothing else.
+# Needs uv on the PATH (pip install uv). Old versions of typer import rich at once, which is slower, and say
+# nothing of arguments in the table of options; nothing else.
 test-lowest:
 	uv venv --quiet --clear build/lowest
-	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e .
+	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e ".[frames]"
 	uv pip install --quiet --python build/lowest/bin/python "pytest>=8" "hypothesis>=6.90"
 	PARTWISE_CACHE_DIR=$(CURDIR)/build/lowest/cache build/lowest/bin/python -m pytest -q -m "not slow" \
 		--deselect tests/contracts/test_public_face.py::test_the_command_line_says_what_it_can_do_at_once \
-		tests/contracts/test_public_face.py tests/bridges tests/tasks/classification tests/text
+		--deselect tests/contracts/test_public_face.py::test_the_table_of_options_is_up_to_date \
+		tests/contracts/test_public_face.py tests/bridges tests/cli/test_tables.py tests/files tests/tasks/classification tests/text
 
 figures: $(VENV)/.installed-plot
 	$(BIN)/python -m partwise.experiments.publish

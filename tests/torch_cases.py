@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from partwise.torch import Alignment, DependencyTree, LinearChain, SemiMarkov
+from partwise.torch import Alignment, Constituency, DependencyTree, LinearChain, SemiMarkov
 
 
 def chain(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **options):
@@ -16,6 +16,16 @@ def chain(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **opt
         return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
 
     return LinearChain(draw(len(lengths), max(lengths), L), draw(L, L), draw(L), draw(L), lengths=lengths, **options)
+
+
+def stepwise(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+    B, T = len(lengths), max(lengths)
+    return LinearChain(draw(B, T, L), draw(B, T - 1, L, L), draw(L), draw(L), lengths=lengths, **options)
 
 
 def tree(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0, **options):
@@ -45,13 +55,22 @@ def segments(seed=0, lengths=(3, 1, 0), K=2, D=2, dtype=torch.float64, spread=1.
     return SemiMarkov(draw(len(lengths), max(lengths), D, K), draw(K, K), draw(K), draw(K), lengths=lengths, **options)
 
 
+def constituency(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    n = max(lengths)
+    spans = spread * torch.randn(len(lengths), n + 1, n + 1, L, generator=generator, dtype=torch.float64)
+    return Constituency(spans.to(dtype).requires_grad_(), lengths=lengths, **options)
+
+
 CASES = {
     "chain": chain,
+    "chain, step by step": stepwise,
     "segments": segments,
     "spanning": tree,
     "spanning, many roots": lambda **given: tree(**given, single_root=False),
     "projective": lambda **given: tree(**given, projective=True),
     "projective, many roots": lambda **given: tree(**given, projective=True, single_root=False),
+    "constituency": constituency,
     "global": alignment,
     "local": lambda **given: alignment(**given, local=True),
 }

@@ -38,7 +38,7 @@ def example_of_row(begins: Tensor, n_rows: int) -> Tensor:
 
 def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """The forward algorithm: O(T L^2) for each sequence."""
-    nodes, begins, transitions, stop = tensors
+    nodes, begins, transitions, stop, *steps = tensors  # steps: transitions that differ from token to token, if there are such
     n, (L, T, _) = lengths.shape[0], sizes
     if n == 0 or T == 0:
         return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
@@ -48,7 +48,10 @@ def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     scores = torch.where(inside[..., None], nodes[rows], torch.zeros((), dtype=nodes.dtype, device=nodes.device))
     alpha = transitions[:, L] + scores[:, 0]
     for t in range(1, T):
-        further = log_sum_exp(alpha[:, :, None] + transitions[:, :L], 1) + scores[:, t]
+        moves = transitions[:, :L]
+        if steps:
+            moves = moves + steps[0][:, t - 1].masked_fill(~inside[:, t, None, None], 0.0)
+        further = log_sum_exp(alpha[:, :, None] + moves, 1) + scores[:, t]
         alpha = torch.where(inside[:, t, None], further, alpha)
     found = log_sum_exp(alpha + stop, -1)
     return torch.where(inside[:, 0], found, torch.zeros_like(found))
@@ -76,6 +79,29 @@ def segments_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Se
     last = (lengths.to(codes.device) - 1).clamp(min=0)
     found = found.gather(1, last[:, None])[:, 0]
     return torch.where(lengths.to(codes.device) > 0, found, torch.zeros_like(found))
+
+
+def spans_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The inside algorithm over binary trees, spans of one width at a time: O(n^3) for each sentence."""
+    (spans,) = tensors
+    n, device = spans.shape[1] - 1, spans.device
+    lengths = lengths.to(device)
+    if n == 0 or not lengths.shape[0]:
+        return spans.flatten(1).sum(1) * 0.0
+    place = torch.arange(n + 1, device=device)
+    there = (place[:, None] < place) & (place <= lengths[:, None, None])  # padding may hold anything
+    own = log_sum_exp(torch.where(there[..., None], spans, torch.zeros((), dtype=spans.dtype, device=device)), -1)
+    inside: list[Tensor] = [own.new_zeros(0)]  # [width]: (B, n + 1 - width)
+    for width in range(1, n + 1):
+        of_width = own.diagonal(width, 1, 2)
+        if width > 1:
+            m = n + 1 - width
+            ways = [inside[k][:, :m] + inside[width - k][:, k : k + m] for k in range(1, width)]
+            of_width = of_width + log_sum_exp(torch.stack(ways), 0)
+        inside.append(of_width)
+    whole = torch.stack([of_width[:, 0] for of_width in inside[1:]], 1)
+    found = whole.gather(1, (lengths - 1).clamp(min=0)[:, None])[:, 0]
+    return torch.where(lengths > 0, found, torch.zeros_like(found))
 
 
 def tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:

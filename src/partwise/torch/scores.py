@@ -28,6 +28,16 @@ class ChainScores(NamedTuple):
     stop: np.ndarray  #: (B or 1, L) of the last label
 
 
+class StepwiseChainScores(NamedTuple):
+    """Scores of chains whose transitions differ from token to token; what they all share is added."""
+
+    nodes: np.ndarray
+    begins: np.ndarray
+    transitions: np.ndarray
+    stop: np.ndarray
+    steps: np.ndarray  #: (B, T - 1, L, L) into the second token, the third ...
+
+
 class SegmentScores(NamedTuple):
     """Scores of segmentations; codes are those of `structures.semi_markov.problem`."""
 
@@ -49,6 +59,18 @@ class PairScores(NamedTuple):
     match: np.ndarray  #: (B, n, m)
     first: np.ndarray  #: (B, 4, n) places of the first sequence opposite gaps, by kind
     second: np.ndarray  #: (B, 4, m) the same of the second sequence
+
+
+class BinaryTreeScores(NamedTuple):
+    """Scores of spans, by the places between words where they begin and end."""
+
+    spans: np.ndarray  #: (B, n + 1, n + 1, L)
+
+
+class MatchScores(NamedTuple):
+    """Scores of assignments."""
+
+    match: np.ndarray  #: (B, n, m)
 
 
 @kernel
@@ -87,6 +109,30 @@ def lay_back_chain(scores, problem, i, parts):
             scores.transitions[i, s, c] = parts[(T + s) * L + c]
     for c in range(L):
         scores.stop[i, c] = parts[(T + L + 1) * L + c]
+
+
+@lay_out.implements(StepwiseChainScores)
+def lay_out_steps(scores, problem, i, theta):
+    lay_out_chain(scores, problem, i, theta)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                theta[k] = scores.steps[i, t, s, c]
+                k += 1
+
+
+@lay_back.implements(StepwiseChainScores)
+def lay_back_steps(scores, problem, i, parts):
+    lay_back_chain(scores, problem, i, parts)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                scores.steps[i, t, s, c] = parts[k]
+                k += 1
 
 
 @lay_out.implements(SegmentScores)
@@ -173,6 +219,34 @@ def lay_back_alignment(scores, problem, i, parts):
             scores.first[i, kind, k] = parts[n * m + kind * n + k]
         for j in range(m):
             scores.second[i, kind, j] = parts[n * m + 4 * n + kind * m + j]
+
+
+@lay_out.implements(BinaryTreeScores)
+def lay_out_spans(scores, problem, i, theta):
+    n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
+    for j in range(1, n + 1):
+        for a in range(j):
+            for c in range(L):
+                theta[k * L + c] = scores.spans[i, a, j, c]
+            k += 1
+
+
+@lay_back.implements(BinaryTreeScores)
+def lay_back_spans(scores, problem, i, parts):
+    n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
+    for j in range(1, n + 1):
+        for a in range(j):
+            for c in range(L):
+                scores.spans[i, a, j, c] = parts[k * L + c]
+            k += 1
+
+
+@lay_out.implements(MatchScores)
+def lay_out_assignment(scores, problem, i, theta):
+    n, m = kernels.length(problem, i), problem.starts[i + 1] - problem.starts[i]
+    for k in range(n):
+        for j in range(m):
+            theta[k * m + j] = scores.match[i, k, j]
 
 
 @compiled_loop

@@ -12,7 +12,10 @@ from partwise import kernels
 from partwise.features.rows import Binary
 from partwise.structures.alignment import alignment_problem
 from partwise.structures.chain import chain_problem
+from partwise.structures.chain.pairs import with_pairs
+from partwise.structures.constituency import SpanProblem
 from partwise.structures.dependency import tree_problem
+from partwise.structures.ranking import RankingProblem
 from partwise.structures.semi_markov import segment_problem
 
 ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memory for them
@@ -20,6 +23,12 @@ ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memor
 
 def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
     return chain_problem(np.zeros((int(lengths.sum()), 0)), lengths, n_labels=n_labels)
+
+
+def _stepwise_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
+    """Every step has scores of its own; none has features."""
+    rows = Binary(np.zeros(int(lengths.sum()) + 1, np.int64), np.zeros(0, np.int32), 0)
+    return with_pairs(_chain_shell(lengths, n_labels, longest, padded), rows, np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
 def _segment_shell(lengths: np.ndarray, n_labels: int, longest: int) -> Any:
@@ -45,11 +54,26 @@ def _alignment_shell(lengths: np.ndarray, local: int) -> Any:
     return alignment_problem(parts, lengths, local=local, memory=ANY_SIZE)
 
 
+def _span_shell(lengths: np.ndarray, n_labels: int) -> Any:
+    return SpanProblem(np.concatenate([[0], np.cumsum(lengths)]), n_labels)
+
+
+def _assignment_shell(lengths: np.ndarray) -> Any:
+    """Rows are the positions of a ranking and columns its documents."""
+    rows, columns = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in lengths.T)
+    none, outputs = np.zeros(0), np.zeros(int(rows[-1]), np.int32)
+    features = Binary(np.zeros(int(columns[-1]) + 1, np.int64), np.zeros(0, np.int32), 0)
+    return RankingProblem(features, columns, rows, none, none, outputs, outputs, none, none)
+
+
 SHELLS: dict[str, Callable[..., Any]] = {
     "chain": _chain_shell,
+    "stepwise_chain": _stepwise_shell,
     "segments": _segment_shell,
     "tree": _tree_shell,
     "alignment": _alignment_shell,
+    "spans": _span_shell,
+    "assignment": _assignment_shell,
 }
 
 

@@ -22,6 +22,9 @@ so it holds at every iteration whether or not anything has converged. **Output.*
 improved variable by variable; the best output seen is kept. If its score reaches the bound, it is the best of all, and that is a
 proof.
 
+Pairs of variables begin with coordinate ascent (`partwise.structures.factor_graph.dual_ascent`), which lowers the bound much faster,
+proves most outputs, and forbids what no better output needs; AD3 goes on from its multipliers, with the factors that are left.
+
 Cost of an iteration: two or three searches of every factor. Memory: the active sets.
 
 References
@@ -36,18 +39,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import helper
+from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import copy, fill
 from partwise.structures.factor_graph.dual_ascent import ascend, is_pair, unsettled
 from partwise.structures.factor_graph.factors import FAR, best_configuration
 from partwise.structures.factor_graph.head import head_value
-from partwise.structures.factor_graph.layout import DENSE, HEAD, n_literals
+from partwise.structures.factor_graph.layout import DENSE, HEAD, TreeLayout, n_literals
 from partwise.structures.factor_graph.rounding import improved, is_closed, rounded
 
 MOST_ACTIVE = 24  # configurations that a factor keeps at most
 INNER = 12  # configurations that are added or dropped at most, for one factor in one iteration
 MOST_SWEEPS = 200  # of coordinate ascent, before
 WINDOW = 100  # iterations in which the bound must have fallen, once residuals are small
+IDLE = 2  # windows without gain are enough, where coordinate ascent was before
 RIDGE = 1e-9  # configurations may depend on each other: then weights are not unique
 
 
@@ -91,10 +95,8 @@ def weigh(gram, b, n, mu, x, z, factor):
 def entry_score(graph, f, theta, on):
     """The table's score of a configuration, given by its ports."""
     table = theta[graph.table[f] : graph.table[f + 1]]
-    if graph.kind[f] == HEAD:
-        return head_value(graph.members[graph.slots[f] : graph.slots[f + 1]], table, on)
     if graph.kind[f] != DENSE:
-        return 0.0
+        return head_entry_score(graph, f, table, on)
     k, p = 0, 0
     for j in range(graph.slots[f], graph.slots[f + 1]):
         n, s = graph.states[graph.members[j]], 0
@@ -106,6 +108,19 @@ def entry_score(graph, f, theta, on):
             k = k * n + s
         p += n
     return table[k]
+
+
+@kernel(default=True)
+def head_entry_score(graph, f, table, on):
+    """The same for a HEAD; others have no table."""
+    return 0.0
+
+
+@head_entry_score.implements(TreeLayout)
+def _(graph, f, table, on):
+    if graph.kind[f] != HEAD:
+        return 0.0
+    return head_value(graph.members[graph.slots[f] : graph.slots[f + 1]], table, on)
 
 
 class Sets(NamedTuple):
@@ -296,7 +311,7 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
                 multiplier[k] = q[k] - share[graph.literal[k]]
         added, active = unsettled(graph, theta, q, p, degree)
         alone += added
-    milestone = bound
+    milestone, idle = bound, 0
     for iteration in range(swept, max_iterations):
         for f in active:
             a, b = graph.ports[f], graph.ports[f + 1]
@@ -348,8 +363,8 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
         done = not changed or (primal < tol and dual < tol) or iteration == max_iterations - 1
         if (iteration - swept) % WINDOW == WINDOW - 1:
             settled = max(primal, dual) < 30.0 * tol
-            # where coordinate ascent was before, a window without gain is the last
-            done = done or ((settled or swept > 0) and milestone - bound < 0.1 * tol * (1.0 + abs(bound)))
+            idle = idle + 1 if milestone - bound < 0.1 * tol * (1.0 + abs(bound)) else 0
+            done = done or (settled and idle > 0) or (swept > 0 and idle == IDLE)
             milestone = bound
         if done or iteration >= round_at:
             round_at = iteration + 1 + iteration // 4
