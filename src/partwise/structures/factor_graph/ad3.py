@@ -22,8 +22,8 @@ so it holds at every iteration whether or not anything has converged. **Output.*
 improved variable by variable; the best output seen is kept. If its score reaches the bound, it is the best of all, and that is a
 proof.
 
-Pairs of variables begin with coordinate ascent (`partwise.structures.factor_graph.dual_ascent`), which lowers the bound much faster,
-proves most outputs, and forbids what no better output needs; AD3 goes on from its multipliers, with the factors that are left.
+Pairs of variables begin with coordinate ascent (`partwise.structures.factor_graph.dual_ascent`), which lowers the bound much
+faster, proves most outputs, and forbids what no better output needs; AD3 goes on from its multipliers, with what is left.
 
 Cost of an iteration: two or three searches of every factor. Memory: the active sets.
 
