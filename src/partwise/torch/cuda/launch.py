@@ -89,3 +89,38 @@ def highest(x):
 def finite(m):
     """0 instead of -inf: what may be subtracted without making NaN."""
     return tl.where(m == float("-inf"), 0.0, m)
+
+
+@triton.jit
+def gathered(top, total, v, k, BEST: tl.constexpr):
+    """Take the columns k of v into running maxima and sums by row: of exponentials, or (BEST) the column of the maximum."""
+    m = tl.max(v, axis=1)
+    if BEST:
+        first = tl.min(tl.where(v == m[:, None], k[None, :], 2**30), axis=1)
+        total = tl.where(m > top, first.to(tl.float64), total)
+        top = tl.maximum(top, m)
+    else:
+        new = tl.maximum(top, m)
+        f = finite(new)
+        total = total * tl.exp(top - f) + tl.sum(tl.exp(v - f[:, None]), axis=1)
+        top = new
+    return top, total
+
+
+@triton.jit
+def settled(top, total, BEST: tl.constexpr):
+    """The log sum, or the maximum, that `gathered` has found."""
+    if BEST:
+        return top
+    else:
+        return tl.where(total > 0.0, finite(top) + tl.log(tl.where(total > 0.0, total, 1.0)), float("-inf"))
+
+
+@triton.jit
+def share(of, part, whole, split, k, BEST: tl.constexpr):
+    """What of the probability `of` of a whole falls to the way k it was made by: exp(part - whole), or whether that was best."""
+    if BEST:
+        return tl.where(split == k, of, 0.0)
+    else:
+        some = whole > float("-inf")
+        return tl.where(some, of * tl.exp(tl.where(some, part - whole, float("-inf"))), 0.0)
