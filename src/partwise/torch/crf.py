@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from partwise.losses.loss import Loss
-from partwise.torch.linear_chain import LinearChain, is_set_of_labels
+from partwise.torch import cuda
+from partwise.torch.linear_chain import LinearChain, is_set_of_labels, lengths_of
 from partwise.torch.losses import structured_loss
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
@@ -30,6 +31,8 @@ class CRF(nn.Module):
         Of answering the column for the row; Hamming by default.
     constraints : iterable of (before, after), optional
         Transitions that may not happen; None as `before` is the beginning, as `after` the end of a sequence.
+    validate : bool
+        Whether masks on a CUDA device are looked at, for which the device has to be waited for.
 
     Notes
     -----
@@ -54,11 +57,12 @@ class CRF(nn.Module):
         loss: str | Loss = "crf",
         cost: Any = None,
         constraints: Iterable[tuple[int | None, int | None]] = (),
+        validate: bool = True,
     ):
         if num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
-        self.num_tags, self.batch_first, self.loss = num_tags, batch_first, loss
+        self.num_tags, self.batch_first, self.loss, self.validate = num_tags, batch_first, loss, validate
         self.start_transitions = nn.Parameter(torch.empty(num_tags))
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
@@ -80,10 +84,7 @@ class CRF(nn.Module):
     def distribution(self, emissions: Tensor, mask: Tensor | None = None) -> LinearChain:
         """The distribution over label sequences for the emissions of a batch."""
         emissions, _, mask = self._batch(emissions, None, mask)
-        start, stop, transitions = self.start_transitions, self.end_transitions, self.transitions
-        if self.wall is not None:
-            start, stop = start + self.wall[-1, :-1], stop + self.wall[:-1, -1]
-            transitions = transitions + self.wall[:-1, :-1]
+        start, stop, transitions = self._tables()
         return LinearChain(emissions, transitions, start, stop, mask=mask)
 
     def forward(self, emissions: Tensor, tags: Tensor, mask: Tensor | None = None, reduction: str = "sum") -> Tensor:
@@ -100,6 +101,8 @@ class CRF(nn.Module):
         if reduction not in REDUCTIONS:
             raise ValueError(f"invalid reduction: {reduction}")
         emissions, tags, mask = self._batch(emissions, tags, mask)
+        if self.loss == "crf" and tags.dtype != torch.bool and cuda.serves("chain", (emissions,), None):
+            return self._fused(emissions, tags, mask, reduction)
         batch_first, self.batch_first = self.batch_first, True
         try:
             chain = self.distribution(emissions, mask)
@@ -113,6 +116,30 @@ class CRF(nn.Module):
         if reduction == "mean":
             return values.mean()
         return values.sum() / chain.lengths.sum()
+
+    def _fused(self, emissions: Tensor, tags: Tensor, mask: Tensor | None, reduction: str) -> Tensor:
+        """The log-likelihood on a CUDA device: one operator, nothing that waits for the device but the check of the mask."""
+        from partwise.torch.cuda import chain
+
+        lengths = None
+        if mask is not None:
+            watched = not torch.compiler.is_compiling() and not torch.cuda.is_current_stream_capturing()
+            lengths = lengths_of(mask, *emissions.shape[:2]) if watched and self.validate else mask.sum(1)
+        start, stop, transitions = self._tables()
+        values = -chain.loss(emissions, tags, lengths, transitions, start, stop)
+        if reduction == "none":
+            return values
+        if reduction == "token_mean":
+            return values.sum() / (emissions.shape[0] * emissions.shape[1] if mask is None else mask.sum())
+        return values.sum() if reduction == "sum" else values.mean()
+
+    def _tables(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Start, stop and transition scores, -inf where they may not happen."""
+        start, stop, transitions = self.start_transitions, self.end_transitions, self.transitions
+        if self.wall is not None:
+            start, stop = start + self.wall[-1, :-1], stop + self.wall[:-1, -1]
+            transitions = transitions + self.wall[:-1, :-1]
+        return start, stop, transitions
 
     def decode(self, emissions: Tensor, mask: Tensor | None = None, k: int | None = None) -> list:
         """The best labels of each sequence, as lists; with `k` the k best, a list of lists for each."""

@@ -3,8 +3,9 @@
 An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes
 of its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example
 costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock,
-on ``torch.get_num_threads()`` threads. On every other device sums come from the plain-torch twins of `reference`, as inside
-`reference_only`, and scores are copied to the CPU for best outputs.
+on ``torch.get_num_threads()`` threads. On CUDA devices kernels in Triton do (`partwise.torch.cuda`). On every other device, and for
+what has no kernel, sums come from the plain-torch twins of `reference`, as inside `reference_only`, and scores are copied to the CPU
+for best outputs.
 
 `sums` answers log Z and the marginals of all parts, which are its gradient: its backward is a product. Marginals can be
 differentiated too (entropies, double backward): then the covariance of parts is needed, and comes from the plain-torch twin.
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor
 
 from partwise.engine.threads import in_threads
-from partwise.torch import reference
+from partwise.torch import cuda, reference
 from partwise.torch.sampling import sample_by_conditioning, sample_chains
 from partwise.torch.scores import (
     ChainScores,
@@ -176,7 +177,7 @@ def _sums_by_reference(structure, tensors, lengths, sizes) -> tuple[Tensor, ...]
 
 def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch."""
-    if _is_compiled(tensors):
+    if _is_compiled(tensors) or (cuda.serves(name, tensors, sizes) and not _reference):
         return OPERATORS[name].sums(*tensors, lengths, sizes)
     return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
 
@@ -300,6 +301,16 @@ def _define(structure: Structure) -> Operators:
         operator("kbest", f"({arguments}, int width, int k) -> (Tensor, Tensor)", kbest),
         operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample),
     )
+
+    @operators.sums.register_kernel("cuda")
+    def _(*given: Any) -> Any:
+        return cuda.sums(structure.name, given[:size], *given[size:])
+
+    @operators.best.register_kernel("cuda")
+    def _(*given: Any) -> Any:
+        if _reference or not cuda.serves_best(structure.name, given[:size], given[size + 1]):
+            return best(*given)
+        return cuda.best(structure.name, given[:size], *given[size:])
 
     @operators.sums.register_fake
     def _(*given: Any) -> Any:

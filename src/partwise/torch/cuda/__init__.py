@@ -1,1 +1,60 @@
-"""The oracles on CUDA devices, in Triton: see `partwise.torch.cuda.chain` and its neighbours, one for each structure."""
+"""The oracles on CUDA devices: kernels in Triton, one module for each structure, and how the operators find them.
+
+`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves (float64 or
+very many labels for chains, k best outputs, samples, best spanning trees) goes the way of every other device: sums in plain torch,
+outputs by compiled code on the CPU.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from torch import Tensor
+
+
+@functools.cache
+def has_triton() -> bool:
+    """Whether kernels can be compiled: Triton is there."""
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def serves(name: str, tensors: Any, sizes: Any) -> bool:
+    """Whether there is a kernel for the sums over these scores."""
+    if tensors[0].device.type != "cuda" or not has_triton():
+        return False
+    if name == "chain":
+        from partwise.torch.cuda import chain
+
+        return chain.is_served(tensors[0])
+    if name == "alignment":
+        from partwise.torch.cuda import alignment
+
+        return tensors[0].shape[1] <= alignment.LONGEST
+    return name in ("segments", "tree")
+
+
+def serves_best(name: str, tensors: Any, sizes: Any) -> bool:
+    """Whether there is a kernel for the best output."""
+    return serves(name, tensors, sizes) and not (name == "tree" and not sizes[1])
+
+
+def module(name: str) -> Any:
+    """Where `sums` and `best` of a structure are."""
+    from partwise.torch.cuda import alignment, chain, segments, tree
+
+    return {"chain": chain, "segments": segments, "tree": tree, "alignment": alignment}[name]
+
+
+def sums(name: str, tensors: Any, lengths: Tensor, sizes: Any) -> tuple[Tensor, ...]:
+    """log Z and marginals, by the structure's kernels."""
+    return tuple(module(name).sums(tensors, lengths, sizes))
+
+
+def best(name: str, tensors: Any, lengths: Tensor, sizes: Any, width: int) -> tuple[Tensor, Tensor]:
+    """The best outputs and their scores, by the structure's kernels."""
+    return module(name).best(tensors, lengths, sizes, width)
