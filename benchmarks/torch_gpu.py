@@ -13,6 +13,7 @@ import json
 import math
 import os
 import statistics
+import subprocess
 import sys
 import time
 import traceback
@@ -30,7 +31,7 @@ class Run:
         self.folder, self.rows, self.checks, self.failures = folder, [], [], 0
         folder.mkdir(parents=True, exist_ok=True)
         self.log = (folder / "torch_gpu.log").open("w")
-        self.began = time.time()
+        self.began, self.part, self.parts, self.seen = time.time(), 0, 1, 0
 
     def say(self, text: str) -> None:
         print(text, flush=True)
@@ -39,24 +40,36 @@ class Run:
 
     def check(self, name: str, work: Callable[[], dict[str, tuple[float, float]]]) -> None:
         """Errors by name, each with the largest that is fine."""
+        self.seen += 1
+        if self.seen % self.parts != self.part:
+            return
         clock = time.time()
         try:
             errors = work()
             fine = all(error <= limit for error, limit in errors.values())
-            text = ", ".join(f"{k} {error:.1e}{'' if error <= limit else ' > %.0e !!' % limit}" for k, (error, limit) in errors.items())
+            text = ", ".join(
+                f"{k} {error:.1e}{'' if error <= limit else ' > %.0e !!' % limit}" for k, (error, limit) in errors.items()
+            )
         except Exception as error:
             self.log.write(traceback.format_exc() + "\n")
-            fine, text, errors = False, f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}", {}
+            fine, text, errors = (
+                False,
+                f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}",
+                {},
+            )
         self.failures += not fine
         self.checks.append({"name": name, "fine": fine, "errors": {k: e for k, (e, _) in errors.items()}, "text": text})
         self.say(f"{'ok  ' if fine else 'FAIL'} {name}: {text} ({time.time() - clock:.1f} s)")
+        self.save()
 
     def time(self, shape: str, what: str, who: str, work: Callable[[], float | None], unit: str = "us") -> float | None:
         try:
             value = work()
         except Exception as error:
             self.log.write(traceback.format_exc() + "\n")
-            self.say(f"FAIL {shape} {what} {who}: {type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}")
+            self.say(
+                f"FAIL {shape} {what} {who}: {type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}"
+            )
             value = None
         self.rows.append({"shape": shape, "what": what, "who": who, "unit": unit, "value": value})
         if value is not None:
@@ -190,7 +203,9 @@ def check_twice(B, T, L):
 
     tensors, lengths, sizes = chain_batch(B, T, L, 3.0)
     runs = [chain.sums(tensors, lengths, sizes) for _ in range(2)]
-    return {"differences": (float(sum((a != b).sum() for a, b in zip(*runs, strict=True))), 0.0)} | {"nan": (float(torch.stack([a.isnan().any() for a in runs[0]]).any()), 0.0)}
+    return {"differences": (float(sum((a != b).sum() for a, b in zip(*runs, strict=True))), 0.0)} | {
+        "nan": (float(torch.stack([a.isnan().any() for a in runs[0]]).any()), 0.0)
+    }
 
 
 def check_layer():
@@ -520,7 +535,9 @@ def tree_figures(run: Run) -> None:
         arcs, lengths = torch.randn(B, n, n + 1, 1, device="cuda"), torch.full((B,), n)
         label = f"{B} x {n}"
         for single in (0, 1):
-            run.time(label, f"{what} sums, single {single}", "eager", lambda: events(lambda: sums(arcs, lengths, [1, kind, single])))
+            run.time(
+                label, f"{what} sums, single {single}", "eager", lambda: events(lambda: sums(arcs, lengths, [1, kind, single]))
+            )
         run.time(label, f"{what} sums", "memory", lambda: peak(lambda: sums(arcs, lengths, [1, kind, 1])), "MiB")
         if kind:
             run.time(label, f"{what} best", "eager", lambda: events(lambda: best(arcs, lengths, [1, kind, 1], n)))
@@ -564,8 +581,18 @@ def other_figures(run: Run) -> None:
     lengths = torch.full((B, 2), n)
     align = operators.OPERATORS["alignment"]
     for local in (0, 1):
-        run.time("64 x 300 x 300", f"alignment sums, local {local}", "eager", lambda: events(lambda: align.sums(*tensors, lengths, [local])))
-        run.time("64 x 300 x 300", f"alignment best, local {local}", "eager", lambda: events(lambda: align.best(*tensors, lengths, [local], n)))
+        run.time(
+            "64 x 300 x 300",
+            f"alignment sums, local {local}",
+            "eager",
+            lambda: events(lambda: align.sums(*tensors, lengths, [local])),
+        )
+        run.time(
+            "64 x 300 x 300",
+            f"alignment best, local {local}",
+            "eager",
+            lambda: events(lambda: align.best(*tensors, lengths, [local], n)),
+        )
     run.time("64 x 300 x 300", "alignment sums", "memory", lambda: peak(lambda: align.sums(*tensors, lengths, [0])), "MiB")
     B, T, D, K = 64, 1000, 16, 24
     shapes = ((B, T, 2 * K), (B, T, D, K), (1, K + 1, K), (1, K))
@@ -608,10 +635,38 @@ def other_figures(run: Run) -> None:
         torch.cuda.empty_cache()
 
 
+def in_processes(run: Run, parts: int = 10) -> None:
+    """All checks, dealt out to processes: most of their time goes into compiling, on one core each."""
+    started = []
+    for k in range(parts):
+        folder = run.folder.resolve() / f"checks_{k}"
+        command = [sys.executable, "-m", "benchmarks.torch_gpu", "--only", "checks", "--part", f"{k}/{parts}"]
+        started.append(
+            (folder, subprocess.Popen(command, env={**os.environ, "OUT": str(folder)}, stdout=subprocess.DEVNULL, cwd=ROOT))
+        )
+    for folder, process in started:
+        try:
+            process.wait(max(10.0, 270 - (time.time() - run.began)))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            run.say(f"FAIL {folder.name} took too long")
+        log = folder / "torch_gpu.log"
+        text = log.read_text() if log.exists() else "no log"
+        run.log.write(text)
+        found = folder / "torch_gpu.json"
+        done = json.loads(found.read_text())["checks"] if found.exists() else []
+        run.checks += done
+        for check in done:
+            run.say(f"{'ok  ' if check['fine'] else 'FAIL'} {check['name']}: {check['text']}")
+
+
 def main() -> None:
     """Checks, then figures, then the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.torch_gpu", description=__doc__)
     parser.add_argument("--only", choices=("checks", "figures"), help="one half")
+    parser.add_argument(
+        "--part", default="", metavar="K/N", help="only every N-th check: what the processes do that this one starts"
+    )
     parser.add_argument("--match", default="", metavar="TEXT", help="only checks whose name has this")
     arguments = parser.parse_args()
     for folder in (ROOT / "src", ROOT / "build" / "peers"):
@@ -625,7 +680,11 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("there is no CUDA device")
     torch.cuda.set_device(0)
-    if arguments.only != "figures":
+    if arguments.part:
+        run.part, run.parts = map(int, arguments.part.split("/"))
+    elif arguments.only != "figures" and not arguments.match:
+        in_processes(run)
+    if arguments.only != "figures" and (arguments.match or arguments.part):
         if arguments.match:
             every, run.check = run.check, lambda name, work: every(name, work) if arguments.match in name else None
         checks(run)

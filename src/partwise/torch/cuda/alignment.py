@@ -47,7 +47,7 @@ def flow(of, part, whole):
     return tl.where(some, of * tl.exp(tl.where(some, part - whole, float("-inf"))), 0.0)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["N", "MM"])
 def climb(
     MATCH, F, S, LEN, OUTER, M, X, Y, Z, LAST, N, MM,
     LOCAL: tl.constexpr, BI: tl.constexpr, BEST: tl.constexpr,
@@ -134,15 +134,24 @@ def climb(
             tl.store(Z + b, tl.maximum(high, nothing))
         else:
             h = finite(tl.maximum(high, nothing))
-            tl.store(Z + b, h + tl.log(tl.sum(total * tl.exp(finite(top) - h) * tl.where(total > 0, 1.0, 0.0), axis=0) + tl.exp(nothing - h)))
+            tl.store(
+                Z + b,
+                h + tl.log(tl.sum(total * tl.exp(finite(top) - h) * tl.where(total > 0, 1.0, 0.0), axis=0) + tl.exp(nothing - h)),
+            )
     else:
-        tl.store(Z + b, tl.sum(tl.where(i == n, top if BEST else tl.where(total > 0, top + tl.log(tl.where(total > 0, total, 1.0)), top), 0.0), axis=0))
+        tl.store(
+            Z + b,
+            tl.sum(
+                tl.where(i == n, top if BEST else tl.where(total > 0, top + tl.log(tl.where(total > 0, total, 1.0)), top), 0.0),
+                axis=0,
+            ),
+        )
         if BEST:
             tl.store(LAST + b * 2, n)
             tl.store(LAST + b * 2 + 1, m)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["N", "MM"])
 def descend(
     MATCH, F, S, LEN, OUTER, M, X, Y, Z, RING, GM, GF, N, MM,
     LOCAL: tl.constexpr, BI: tl.constexpr,
@@ -245,7 +254,7 @@ def descend(
     tl.store(GF + 3 * N + i, end_extended, mask=fine)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["N", "MM"])
 def fold(LEN, X, Y, GS, N, MM, LOCAL: tl.constexpr, BI: tl.constexpr):
     """Program (b, j): marginals of gaps opposite place j of the second sequence, GS (B, 4, MM)."""
     b = tl.program_id(0).to(tl.int64)
@@ -270,7 +279,7 @@ def fold(LEN, X, Y, GS, N, MM, LOCAL: tl.constexpr, BI: tl.constexpr):
     tl.store(GS + 3 * MM, tl.sum(tl.where(at_end, extended, 0.0), axis=0))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["N", "MM"])
 def walk_back(F, S, LEN, OUTER, M, X, Y, LAST, OUT, N, MM, LOCAL: tl.constexpr):
     """Partners of the best alignment, from its last cell back."""
     b = tl.program_id(0).to(tl.int64)

@@ -52,7 +52,14 @@ class States:
 
 
 def scan(
-    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, stop: Tensor, gold: Tensor | None, width: int
+    emissions: Tensor,
+    begins: Tensor,
+    lengths: Tensor,
+    transitions: Tensor,
+    start: Tensor,
+    stop: Tensor,
+    gold: Tensor | None,
+    width: int,
 ) -> tuple[Tensor, Tensor]:
     """log Z, less the score of the gold labels if there are any, (B,) float32; and the workspace.
 
@@ -79,7 +86,9 @@ def scan(
     return out, memory
 
 
-def _scan_chunks(given: tuple, y: Tensor, gold: bool, out: Tensor, states: States, strides: list[int], width: int, sizes: dict) -> None:
+def _scan_chunks(
+    given: tuple, y: Tensor, gold: bool, out: Tensor, states: States, strides: list[int], width: int, sizes: dict
+) -> None:
     emissions, begins, lengths, transitions, start, stop = given
     L, B, device = emissions.shape[1], lengths.shape[0], emissions.device
     chunks = -(-(width - 1) // CHUNK)
@@ -93,7 +102,9 @@ def _scan_chunks(given: tuple, y: Tensor, gold: bool, out: Tensor, states: State
             chain_chunks.products, (B, chunks), emissions, begins, lengths, transitions, matrices, offsets, flags, chunks, strides[0],
             **sizes, AGAIN=again, PRECISION="ieee" if INTERPRETED else "tf32x3", num_warps=4 if again else 1,
         )  # fmt: skip
-    launch(chain_chunks.link, (B, 2), *given, y, matrices, offsets, edges, out, B, chunks, *strides, **sizes, GOLD=gold, num_warps=1)
+    launch(
+        chain_chunks.link, (B, 2), *given, y, matrices, offsets, edges, out, B, chunks, *strides, **sizes, GOLD=gold, num_warps=1
+    )
     launch(
         chain_chunks.fill, (B, chunks, 2), *given, edges, states.forward, states.backward, states.shifts, states.flags, B, chunks,
         *strides, **sizes, num_warps=1,
@@ -178,7 +189,20 @@ def decode(
         chain_best.climb, (B, 2), emissions, begins, lengths, transitions, start, stop, values, values[rows:], *strides,
         **sizes, num_warps=_warps(L), num_stages=3,
     )  # fmt: skip
-    launch(chain_best.descend, (B, 2), begins, lengths, transitions, values, values[rows:], outputs, width, strides[0], **sizes, num_warps=1)
+    launch(
+        chain_best.descend,
+        (B, 2),
+        begins,
+        lengths,
+        transitions,
+        values,
+        values[rows:],
+        outputs,
+        width,
+        strides[0],
+        **sizes,
+        num_warps=1,
+    )
     return outputs
 
 
@@ -208,9 +232,7 @@ def chain_loss_backward(
 ) -> tuple[Tensor, Tensor]:
     """Gradients of the emissions, (rows, L), and of transitions, start and stop one below the other, (L + 2, L)."""
     padded = emissions.shape[0] == lengths.shape[0] * width
-    found, tied = gradient(
-        emissions, begins, lengths, transitions, memory, gold, of.contiguous(), width, padded, each=False
-    )
+    found, tied = gradient(emissions, begins, lengths, transitions, memory, gold, of.contiguous(), width, padded, each=False)
     return found, tied[0]
 
 
@@ -240,15 +262,20 @@ def _differentiate(ctx, of, _):
 chain_loss.register_autograd(_differentiate, setup_context=_keep)
 
 
-def loss(
-    emissions: Tensor, gold: Tensor, lengths: Tensor | None, transitions: Tensor, start: Tensor, stop: Tensor
-) -> Tensor:
+def loss(emissions: Tensor, gold: Tensor, lengths: Tensor | None, transitions: Tensor, start: Tensor, stop: Tensor) -> Tensor:
     """log Z - s(gold) of padded sequences, (B,): emissions (B, T, L), gold (B, T), one table of transitions for all."""
     B, T, L = emissions.shape
     begins, lengths = layout(B, T, lengths, emissions.device)
     emissions = emissions.reshape(B * T, L).contiguous()
     return chain_loss(
-        emissions, transitions.contiguous(), start.contiguous(), stop.contiguous(), gold.reshape(-1).contiguous(), begins, lengths, T
+        emissions,
+        transitions.contiguous(),
+        start.contiguous(),
+        stop.contiguous(),
+        gold.reshape(-1).contiguous(),
+        begins,
+        lengths,
+        T,
     )[0]
 
 
@@ -266,5 +293,3 @@ def layout(B: int, T: int, lengths: Tensor | None, device: torch.device) -> tupl
             _layouts[B, T, device] = kept
     begins, full = kept
     return begins, full if lengths is None else lengths.to(device, torch.int32)
-
-

@@ -38,7 +38,7 @@ def _step(x, e, w, t, X, base, label, L: tl.constexpr, LP: tl.constexpr):
     return x
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["of_tr", "of_st", "of_en"])
 def climb(E, BEG, LEN, TR, ST, EN, X, MIDDLE, of_tr, of_st, of_en, L: tl.constexpr, LP: tl.constexpr):
     """Program (b, d): values of sequence b from its beginning to the middle (d = 0), or from its end to just behind it."""
     b = tl.program_id(0)
@@ -113,7 +113,7 @@ def _before(x, TR, y, of_y, of_label, label, L: tl.constexpr, LP: tl.constexpr):
     return first_best(x + w, label, LP)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "of_tr"])
 def descend(BEG, LEN, TR, X, MIDDLE, OUT, T, of_tr, L: tl.constexpr, LP: tl.constexpr):
     """Program (b, d): the best labels from the middle to the beginning (d = 0) or to the end."""
     b = tl.program_id(0)
@@ -166,7 +166,7 @@ def descend(BEG, LEN, TR, X, MIDDLE, OUT, T, of_tr, L: tl.constexpr, LP: tl.cons
         tl.store(OUT + t, y.to(tl.int64))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "of_tr", "of_st", "of_en"])
 def score_path(E, BEG, LEN, TR, ST, EN, Y, OUT, T, of_tr, of_st, of_en, L: tl.constexpr):
     """Scores of padded labels Y (B, T)."""
     b = tl.program_id(0)

@@ -21,7 +21,7 @@ from partwise.torch.cuda.chain_scan import LOST, SCALE, gold_score, in_bits, log
 from partwise.torch.cuda.launch import LN2, LOG2E, finite, highest, lg2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["CHUNKS", "of_tr"])
 def products(
     E, BEG, LEN, TR, M, OFFSET, FLAG, CHUNKS, of_tr,
     L: tl.constexpr, LP: tl.constexpr, K: tl.constexpr, AGAIN: tl.constexpr, PRECISION: tl.constexpr,
@@ -55,8 +55,8 @@ def products(
             r1 = r2
             r2 = row(E, base + (t + 2) * L, label, L, t + 2 <= hi)
             v = x[:, None, :] + wt[None, :, :]  # [start, target, source]
-            m = finite(tl.max(v, axis=2))
-            y = m + lg2(tl.sum(tl.exp2(v - m[:, :, None]), axis=2)) + e[None, :]
+            m2 = finite(tl.max(v, axis=2))
+            y = m2 + lg2(tl.sum(tl.exp2(v - m2[:, :, None]), axis=2)) + e[None, :]
             m1 = finite(tl.max(y, axis=1))
             x = y - m1[:, None]
             offset += m1.to(tl.float64)
@@ -82,7 +82,7 @@ def products(
     tl.store(M + place, x + (offset - most).to(tl.float32)[:, None], mask=square)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["B", "CHUNKS", "of_tr", "of_st", "of_en"])
 def link(
     E, BEG, LEN, TR, ST, EN, Y, M, OFFSET, EDGES, OUT, B, CHUNKS, of_tr, of_st, of_en,
     L: tl.constexpr, LP: tl.constexpr, K: tl.constexpr, GOLD: tl.constexpr,
@@ -143,7 +143,7 @@ def link(
         tl.store(OUT + b, value)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["B", "CHUNKS", "of_tr", "of_st", "of_en"])
 def fill(
     E, BEG, LEN, TR, ST, EN, EDGES, X0, X1, SH, FLAG, B, CHUNKS, of_tr, of_st, of_en,
     L: tl.constexpr, LP: tl.constexpr, K: tl.constexpr,

@@ -22,7 +22,7 @@ from partwise.torch.cuda.launch import LOG2E, finite, lg2
 WIDEST = tl.constexpr(144.0)  # spread of a column of transitions, in bits, that products in float32 survive
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["B", "T", "PER", "GROUP", "of_tr"])
 def expect(
     E, BEG, LEN, TR, Y, G, X0, X1, SH, FLAG, DE, PART, B, T, PER, GROUP, of_tr,
     L: tl.constexpr, LP: tl.constexpr, KT: tl.constexpr, PRECISION: tl.constexpr,
@@ -39,7 +39,12 @@ def expect(
     r = tl.arange(0, KT)
     fine = label < L
     square = fine[:, None] & fine[None, :]
-    w = tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(tl.float32) * LOG2E
+    w = (
+        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
+            tl.float32
+        )
+        * LOG2E
+    )
     top = finite(tl.max(w, axis=0))
     spread = tl.max(top - tl.min(tl.where(square, w, top[None, :]), axis=0), axis=0)
     total = tl.zeros((LP, LP), tl.float32)
@@ -86,13 +91,19 @@ def expect(
             p = tl.exp2(a - am[:, None] + SCALE)
             s = tl.where(after & possible & (flag == 0), am - 2 * SCALE - (um + lg2(z) + shift), float("-inf"))
             total = tl.dot(tl.trans(p), tl.exp2(y + top[None, :] + s[:, None]) * g, total, input_precision=PRECISION)
+    w = (
+        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
+            tl.float32
+        )
+        * LOG2E
+    )
     mine = PART + (group * tl.num_programs(1) + split).to(tl.int64) * ((L + 2) * L)
     tl.store(mine + label[:, None] * L + label[None, :], total * tl.exp2(w - top[None, :] + SCALE) - gold, mask=square)
     tl.store(mine + L * L + label, begin, mask=fine)
     tl.store(mine + (L + 1) * L + label, end, mask=fine)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["B", "PER", "GROUP", "of_tr"])
 def expect_again(
     E, BEG, LEN, TR, G, X0, X1, SH, FLAG, PART, B, PER, GROUP, of_tr,
     L: tl.constexpr, LP: tl.constexpr, KT: tl.constexpr, WEIGHED: tl.constexpr,
@@ -109,7 +120,12 @@ def expect_again(
     label = tl.arange(0, LP)
     fine = label < L
     square = fine[:, None] & fine[None, :]
-    w = tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(tl.float32) * LOG2E
+    w = (
+        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
+            tl.float32
+        )
+        * LOG2E
+    )
     top = finite(tl.max(w, axis=0))
     if tl.max(top - tl.min(tl.where(square, w, top[None, :]), axis=0), axis=0) < WIDEST:
         return

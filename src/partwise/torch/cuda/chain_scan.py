@@ -158,7 +158,7 @@ def log_z_of(x, EN, SH, first, n, label, L: tl.constexpr):
     return (tl.sum(total, axis=0) + last.to(tl.float64)) * LN2
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["of_tr", "of_st", "of_en"])
 def scan(
     E, BEG, LEN, TR, ST, EN, Y, X0, X1, SH, OUT, FLAG, of_tr, of_st, of_en,
     L: tl.constexpr, LP: tl.constexpr, LATE: tl.constexpr, AGAIN: tl.constexpr, GOLD: tl.constexpr,
@@ -226,9 +226,15 @@ def scan(
             f2 = row(E, base + (t + 6 * dt) * L, label, L, s + 6 < n)
             f3 = row(E, base + (t + 7 * dt) * L, label, L, s + 7 < n)
             x, least = _product_step(x, least, in_bits(c0, top, label, L, LP), P, t, X, base, SH, first, label, L, LP, LATE, d)
-            x, least = _product_step(x, least, in_bits(c1, top, label, L, LP), P, t + dt, X, base, SH, first, label, L, LP, LATE, d)
-            x, least = _product_step(x, least, in_bits(c2, top, label, L, LP), P, t + 2 * dt, X, base, SH, first, label, L, LP, LATE, d)
-            x, least = _product_step(x, least, in_bits(c3, top, label, L, LP), P, t + 3 * dt, X, base, SH, first, label, L, LP, LATE, d)
+            x, least = _product_step(
+                x, least, in_bits(c1, top, label, L, LP), P, t + dt, X, base, SH, first, label, L, LP, LATE, d
+            )
+            x, least = _product_step(
+                x, least, in_bits(c2, top, label, L, LP), P, t + 2 * dt, X, base, SH, first, label, L, LP, LATE, d
+            )
+            x, least = _product_step(
+                x, least, in_bits(c3, top, label, L, LP), P, t + 3 * dt, X, base, SH, first, label, L, LP, LATE, d
+            )
             c0 = f0
             c1 = f1
             c2 = f2

@@ -19,7 +19,7 @@ from torch import Tensor
 from partwise.torch.cuda.launch import gathered, launch, power_of_2, settled, share
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def sweep(S, LEN, C, INNER, G, Z, n, BI: tl.constexpr, BK: tl.constexpr, BEST: tl.constexpr):
     """S, G (B, n, n) scores and marginals; C charts; INNER what spans are without their own score, or (BEST) their best split."""
     b = tl.program_id(0)
@@ -97,5 +97,7 @@ def spans(scores: Tensor, lengths: Tensor, best: bool = False) -> tuple[Tensor, 
     values = torch.zeros(B, dtype=torch.float64, device=device)
     tile = min(power_of_2(n), 64)
     lengths = lengths.to(device, torch.int32)
-    launch(sweep, (B,), scores, lengths, charts[0], charts[1], found, values, n, BI=min(tile, 32), BK=tile, BEST=best, num_warps=8)
+    launch(
+        sweep, (B,), scores, lengths, charts[0], charts[1], found, values, n, BI=min(tile, 32), BK=tile, BEST=best, num_warps=8
+    )
     return values, found

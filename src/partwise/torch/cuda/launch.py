@@ -17,7 +17,9 @@ LN2 = tl.constexpr(0.6931471805599453)
 _compiled: dict[tuple, Any] = {}
 
 
-def launch(kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, **constants: Any) -> None:
+def launch(
+    kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, **constants: Any
+) -> None:
     """Run a kernel on a grid of programs.
 
     From the second time on with arguments of one kind the compiled kernel is run directly: Triton's own way from Python to

@@ -22,7 +22,7 @@ from partwise.torch.cuda.launch import gathered, launch, power_of_2, settled, sh
 CHARTS = 11  # S R L r l, best splits of r and l; what flows back to R L r l
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["n"])
 def sweep(A, LEN, W, OUT, Z, n, SINGLE: tl.constexpr, BI: tl.constexpr, BK: tl.constexpr, BEST: tl.constexpr):
     """A, OUT (B, n, n + 1) scores and marginals of arcs to each word from each place; W (B, CHARTS, n + 1, n + 1)."""
     b = tl.program_id(0)

@@ -28,7 +28,7 @@ from partwise.torch.cuda.launch import finite, launch, power_of_2
 SPLITS = 8  # programs of a sequence that add up transitions
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "D", "of_tr", "of_en"])
 def scan(
     CODES, SEG, LEN, TR, EN, XB, YE, XA, YB, Z, HOW, FROM, T, D, of_tr, of_en,
     K: tl.constexpr, KP: tl.constexpr, DP: tl.constexpr, BEST: tl.constexpr,
@@ -115,7 +115,7 @@ def scan(
             tl.store(Z + b, f2 + tl.log(tl.sum(tl.exp(v1 - f2), axis=0)))
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "D"])
 def read_off(CODES, SEG, LEN, XB, XA, Z, OF_SEG, T, D, K: tl.constexpr, KP: tl.constexpr):
     """Program (b, a): marginals of the segments that begin at token a, (D, K)."""
     b = tl.program_id(0)
@@ -139,7 +139,7 @@ def read_off(CODES, SEG, LEN, XB, XA, Z, OF_SEG, T, D, K: tl.constexpr, KP: tl.c
         tl.store(OF_SEG + (row * D + d) * K + k, tl.exp(p), mask=fine)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "of_tr"])
 def add_transitions(LEN, TR, YE, YB, Z, PART, T, of_tr, K: tl.constexpr, KP: tl.constexpr):
     """Program (b, s): expected transitions at every SPLITS-th token, from s on."""
     b = tl.program_id(0)
@@ -161,7 +161,7 @@ def add_transitions(LEN, TR, YE, YB, Z, PART, T, of_tr, K: tl.constexpr, KP: tl.
     tl.store(PART + (b.to(tl.int64) * splits + split) * K * K + k[:, None] * K + k[None, :], total, mask=square)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["T", "of_en"])
 def walk_back(LEN, EN, YE, HOW, FROM, OUT, T, of_en, K: tl.constexpr, KP: tl.constexpr):
     """The codes of the best segmentation: K + k where a segment begins, k where it goes on."""
     b = tl.program_id(0)
