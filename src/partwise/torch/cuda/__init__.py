@@ -7,25 +7,18 @@ outputs by compiled code on the CPU.
 
 from __future__ import annotations
 
-import functools
+import importlib.util
 from typing import Any
 
 from torch import Tensor
 
 
-@functools.cache
-def has_triton() -> bool:
-    """Whether kernels can be compiled: Triton is there."""
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        return False
-    return True
+HAS_TRITON = importlib.util.find_spec("triton") is not None  # without it nothing is served
 
 
 def serves(name: str, tensors: Any, sizes: Any) -> bool:
     """Whether there is a kernel for the sums over these scores."""
-    if tensors[0].device.type != "cuda" or not has_triton():
+    if tensors[0].device.type != "cuda" or not HAS_TRITON:
         return False
     if name == "chain":
         from partwise.torch.cuda import chain

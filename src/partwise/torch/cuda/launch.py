@@ -34,7 +34,7 @@ def launch(
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
             return launch(kernel, grid, *arguments, num_warps=num_warps, num_stages=num_stages, **constants)
-    key = (kernel.__name__, device, num_warps, num_stages, *constants.values(), *map(_kind, arguments))
+    key = (id(kernel), device, num_warps, num_stages, *constants.values(), *map(_kind, arguments))
     ready = _compiled.get(key)
     if ready is None:
         _compiled[key] = kernel[grid](*arguments, num_warps=num_warps, num_stages=num_stages, **constants)
