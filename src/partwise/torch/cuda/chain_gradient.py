@@ -22,6 +22,49 @@ from partwise.torch.cuda.launch import LOG2E, finite, lg2
 WIDEST = tl.constexpr(144.0)  # spread of a column of transitions, in bits, that products in float32 survive
 
 
+@triton.jit
+def _transitions(TR, label, L: tl.constexpr):
+    square = (label[:, None] < L) & (label[None, :] < L)
+    w = tl.load(TR + label[:, None] * L + label[None, :], mask=square, other=float("-inf"))
+    return w.to(tl.float32) * LOG2E
+
+
+@triton.jit
+def _tile(
+    E, Y, X0, X1, SH, DE, total, begin, end, top, first, n, width, g, flag, tile, label,
+    L: tl.constexpr, KT: tl.constexpr, PRECISION: tl.constexpr, GOLD: tl.constexpr,
+):  # fmt: skip
+    """KT tokens of one sequence: their marginals are stored, what they give to the tables is added."""
+    fine = label < L
+    t = tile * KT + tl.arange(0, KT)
+    here = t < n
+    ok = here[:, None] & fine[None, :]
+    after = (t > 0) & here
+    place = (first + t)[:, None] * L + label[None, :]
+    y = tl.load(X1 + place, mask=ok, other=float("-inf"))
+    x = tl.load(X0 + place, mask=ok, other=float("-inf"))
+    e = tl.load(E + place, mask=ok, other=0.0).to(tl.float32) * LOG2E
+    a = tl.load(X0 + place - L, mask=ok & (t > 0)[:, None], other=float("-inf"))
+    shift = tl.load(SH + first + t, mask=after, other=0.0)
+    u = tl.where(e == float("-inf"), float("-inf"), x + y - e)
+    um = finite(tl.max(u, axis=1))
+    q = tl.exp2(u - um[:, None])
+    z = tl.sum(q, axis=1)
+    possible = here & (z > 0.0)
+    q = q * tl.where(possible, g / tl.where(possible, z, 1.0), 0.0)[:, None]
+    if GOLD:
+        now = tl.load(Y + first + t, mask=here, other=-1).to(tl.int32)
+        q = tl.where(label[None, :] == now[:, None], q - g, q)
+    tl.store(DE + place, q, mask=(t < width)[:, None] & fine[None, :])
+    begin += tl.sum(tl.where((t == 0)[:, None] & ok, q, 0.0), axis=0)
+    end += tl.sum(tl.where((t == n - 1)[:, None] & ok, q, 0.0), axis=0)
+    am = finite(tl.max(a, axis=1))
+    p = tl.exp2(a - am[:, None] + SCALE)
+    s = tl.where(after & possible & (flag == 0), am - 2 * SCALE - (um + lg2(z) + shift), float("-inf"))
+    total = tl.dot(tl.trans(p), tl.exp2(y + top[None, :] + s[:, None]) * g, total, input_precision=PRECISION)
+    return total, begin, end
+
+
 @triton.jit(do_not_specialize=["B", "T", "PER", "GROUP", "of_tr"])
 def expect(
     E, BEG, LEN, TR, Y, G, X0, X1, SH, FLAG, DE, PART, B, T, PER, GROUP, of_tr,
@@ -36,71 +79,65 @@ def expect(
     group = tl.program_id(0)
     split = tl.program_id(1)
     label = tl.arange(0, LP)
-    r = tl.arange(0, KT)
     fine = label < L
     square = fine[:, None] & fine[None, :]
-    w = (
-        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
-            tl.float32
-        )
-        * LOG2E
-    )
+    TR += group.to(tl.int64) * of_tr
+    w = _transitions(TR, label, L)
     top = finite(tl.max(w, axis=0))
-    spread = tl.max(top - tl.min(tl.where(square, w, top[None, :]), axis=0), axis=0)
+    narrow = tl.max(top - tl.min(tl.where(square, w, top[None, :]), axis=0), axis=0) < WIDEST
     total = tl.zeros((LP, LP), tl.float32)
-    gold = tl.zeros((LP, LP), tl.float32)
     begin = tl.zeros((LP,), tl.float32)
     end = tl.zeros((LP,), tl.float32)
-    for b in range(group * GROUP, tl.minimum(group * GROUP + GROUP, B)):
-        n = tl.load(LEN + b).to(tl.int32)
-        first = tl.load(BEG + b).to(tl.int64)
-        g = 1.0
-        if WEIGHED:
-            g = tl.load(G + b).to(tl.float32)
-        flag = tl.where(spread < WIDEST, 0, tl.load(FLAG + b * 2) + tl.load(FLAG + b * 2 + 1))
-        width = n
-        if PADDED:
-            width = T
-        for tile in range(split * PER, tl.minimum(split * PER + PER, tl.cdiv(width, KT))):
-            t = tile * KT + r
-            here = t < n
-            ok = here[:, None] & fine[None, :]
-            after = (t > 0) & here
-            place = (first + t)[:, None] * L + label[None, :]
-            y = tl.load(X1 + place, mask=ok, other=float("-inf"))
-            x = tl.load(X0 + place, mask=ok, other=float("-inf"))
-            e = tl.load(E + place, mask=ok, other=0.0).to(tl.float32) * LOG2E
-            a = tl.load(X0 + place - L, mask=ok & (t > 0)[:, None], other=float("-inf"))
-            shift = tl.load(SH + first + t, mask=after, other=0.0)
-            u = tl.where(e == float("-inf"), float("-inf"), x + y - e)
-            um = finite(tl.max(u, axis=1))
-            q = tl.exp2(u - um[:, None])
-            z = tl.sum(q, axis=1)
-            possible = here & (z > 0.0)
-            q = q * tl.where(possible, g / tl.where(possible, z, 1.0), 0.0)[:, None]
-            if GOLD:
-                now = tl.load(Y + first + t, mask=here, other=-1).to(tl.int32)
-                before = tl.load(Y + first + t - 1, mask=after, other=-1).to(tl.int32)
-                q = tl.where(label[None, :] == now[:, None], q - g, q)
-                one = tl.where((label[None, :] == before[:, None]) & after[:, None], 1.0, 0.0)
-                gold = tl.dot(tl.trans(one), tl.where(label[None, :] == now[:, None], g, 0.0), gold, input_precision=PRECISION)
-            tl.store(DE + place, q, mask=(t < width)[:, None] & fine[None, :])
-            begin += tl.sum(tl.where((t == 0)[:, None] & ok, q, 0.0), axis=0)
-            end += tl.sum(tl.where((t == n - 1)[:, None] & ok, q, 0.0), axis=0)
-            am = finite(tl.max(a, axis=1))
-            p = tl.exp2(a - am[:, None] + SCALE)
-            s = tl.where(after & possible & (flag == 0), am - 2 * SCALE - (um + lg2(z) + shift), float("-inf"))
-            total = tl.dot(tl.trans(p), tl.exp2(y + top[None, :] + s[:, None]) * g, total, input_precision=PRECISION)
-    w = (
-        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
-            tl.float32
-        )
-        * LOG2E
-    )
+    g = 1.0
+    if PADDED:  # every tile is stored: one loop over all of them, so that loads of the next are on their way
+        for item in range(0, GROUP * PER):
+            b = group * GROUP + item // PER
+            there = b < B
+            n = tl.load(LEN + b, mask=there, other=0).to(tl.int32)
+            if WEIGHED:
+                g = tl.load(G + b, mask=there, other=0.0).to(tl.float32)
+            flag = tl.load(FLAG + b * 2, mask=there & (not narrow), other=0)
+            flag += tl.load(FLAG + b * 2 + 1, mask=there & (not narrow), other=0)
+            width = tl.where(there, T, 0)
+            total, begin, end = _tile(
+                E, Y, X0, X1, SH, DE, total, begin, end, top, b.to(tl.int64) * T, n, width, g, flag, split * PER + item % PER,
+                label, L, KT, PRECISION, GOLD,
+            )  # fmt: skip
+    else:
+        for b in range(group * GROUP, tl.minimum(group * GROUP + GROUP, B)):
+            n = tl.load(LEN + b).to(tl.int32)
+            first = tl.load(BEG + b).to(tl.int64)
+            if WEIGHED:
+                g = tl.load(G + b).to(tl.float32)
+            flag = tl.load(FLAG + b * 2, mask=not narrow, other=0) + tl.load(FLAG + b * 2 + 1, mask=not narrow, other=0)
+            for tile in range(split * PER, tl.minimum(split * PER + PER, tl.cdiv(n, KT))):
+                total, begin, end = _tile(
+                    E, Y, X0, X1, SH, DE, total, begin, end, top, first, n, n, g, flag, tile, label, L, KT, PRECISION, GOLD
+                )
     mine = PART + (group * tl.num_programs(1) + split).to(tl.int64) * ((L + 2) * L)
-    tl.store(mine + label[:, None] * L + label[None, :], total * tl.exp2(w - top[None, :] + SCALE) - gold, mask=square)
+    place = mine + label[:, None] * L + label[None, :]
+    tl.store(place, total * tl.exp2(_transitions(TR, label, L) - top[None, :] + SCALE), mask=square)
     tl.store(mine + L * L + label, begin, mask=fine)
     tl.store(mine + (L + 1) * L + label, end, mask=fine)
+    if GOLD:  # behind the other loop: with both in one, registers run out
+        tl.debug_barrier()
+        gold = tl.zeros((LP, LP), tl.float32)
+        for b in range(group * GROUP, tl.minimum(group * GROUP + GROUP, B)):
+            n = tl.load(LEN + b).to(tl.int32)
+            first = tl.load(BEG + b).to(tl.int64)
+            if WEIGHED:
+                g = tl.load(G + b).to(tl.float32)
+            count = tl.zeros((LP, LP), tl.float32)
+            last = tl.minimum((split * PER + PER) * KT, n)
+            for lo in range(split * PER * KT, last, 64):
+                t = lo + tl.arange(0, 64)
+                after = (t > 0) & (t < last)
+                before = tl.load(Y + first + t - 1, mask=after, other=-1).to(tl.int32)
+                now = tl.load(Y + first + t, mask=after, other=-1).to(tl.int32)
+                rows = (label[:, None] == before[None, :]).to(tl.float16)  # counts are exact
+                count = tl.dot(rows, (now[:, None] == label[None, :]).to(tl.float16), count)
+            gold += g * count
+        tl.store(place, tl.load(place, mask=square, other=0.0) - gold, mask=square)
 
 
 @triton.jit(do_not_specialize=["B", "PER", "GROUP", "of_tr"])
@@ -120,12 +157,7 @@ def expect_again(
     label = tl.arange(0, LP)
     fine = label < L
     square = fine[:, None] & fine[None, :]
-    w = (
-        tl.load(TR + group.to(tl.int64) * of_tr + label[:, None] * L + label[None, :], mask=square, other=float("-inf")).to(
-            tl.float32
-        )
-        * LOG2E
-    )
+    w = _transitions(TR + group.to(tl.int64) * of_tr, label, L)
     top = finite(tl.max(w, axis=0))
     if tl.max(top - tl.min(tl.where(square, w, top[None, :]), axis=0), axis=0) < WIDEST:
         return
