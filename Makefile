@@ -33,7 +33,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all test-torch test-gpu wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all torch-env test-torch test-gpu wheel wheel-test lint bench figures clean
 .PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
@@ -72,11 +72,16 @@ test-all: lint
 # Torch is gigabytes: its tests have an environment of their own. TORCH=... names another version or build.
 TORCH ?= torch==2.13.0
 TORCH_VENV ?= .venv-torch
-test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
-test-torch:
+TORCH_PEERS ?= pytorch-crf transformers accelerate
+torch-env:
 	@test -x $(TORCH_VENV)/bin/python || $(PYTHON) -m venv $(TORCH_VENV)
-	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" pytorch-crf -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
-	$(TORCH_VENV)/bin/python -m pytest -q tests/torch $(PYTEST_ARGS)
+	$(TORCH_VENV)/bin/python -m pip install --quiet "$(TORCH)" $(TORCH_PEERS) -e . "pytest>=8" "pytest-xdist>=3.5" "hypothesis>=6.90"
+
+test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
+test-torch: export OPENBLAS_NUM_THREADS ?= 1
+test-torch: torch-env
+	$(TORCH_VENV)/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/torch $(PYTEST_ARGS)
+
 # On a machine with a CUDA device and PyTorch: every kernel of partwise.torch against float64, then figures beside its peers.
 test-gpu:
 	PYTHONPATH=src $(PYTHON) -m benchmarks.torch_gpu

@@ -175,8 +175,13 @@ def check_chain(B, T, L, spread, bio=False, hole=False, **options):
             (wanted[2][:, L] * weights[:, None]).sum(0),
             (wanted[3] * weights[:, None]).sum(0),
         ]
-        errors["loss"] = (float(((values - (wanted[0] - score.detach())).abs() / wanted[0].abs().clamp(min=1)).max()), 1e-6)
-        of_loss = [relative(g, z - p) for g, z, p in zip(gradients, of_z, of_gold, strict=True)]
+        # both are differences: what is right to seven digits are the numbers that are subtracted
+        sizes_of = torch.maximum(wanted[0].abs(), score.detach().abs()).clamp(min=1)
+        errors["loss"] = (float(((values - (wanted[0] - score.detach())).abs() / sizes_of).max()), 1e-6)
+        of_loss = [
+            float(((g - (z - p)).abs() / (z.abs() + p.abs()).clamp(min=1)).max()) if g.numel() else 0.0
+            for g, z, p in zip(gradients, of_z, of_gold, strict=True)
+        ]
         errors["its gradient"] = (max(of_loss), 5e-5)
     return errors
 
@@ -234,8 +239,195 @@ def check_layer():
     errors["gradient"] = (max(apart(a.cpu(), b) for a, b in zip(gradient, gradients, strict=True)), 5e-6)
     compiled = torch.compile(lambda e: ours(e * 1.0, tags.cuda(), None, reduction="mean"), fullgraph=True)
     plain = ours(on, tags.cuda(), None, reduction="mean")
-    errors["compiled"] = (apart(compiled(on), plain), 1e-6)
+    errors["compiled"] = (relative(compiled(on), plain), 1e-6)
     return errors
+
+
+def both(layer, emissions, tags, mask):
+    """Loss, gradients and labels of the layer on the device; and the largest difference to the same in float64 in plain torch."""
+    import copy
+
+    import torch
+
+    from partwise.torch import reference_only
+
+    on = emissions.detach().requires_grad_()
+    value = layer(on, tags, mask, reduction="sum")
+    gradients = torch.autograd.grad(value, [on, *layer.parameters()])
+    twin_of, doubled = copy.deepcopy(layer).double(), emissions.detach().double().requires_grad_()
+    with reference_only():
+        wanted = twin_of(doubled, tags, mask, reduction="sum")
+        of_wanted = torch.autograd.grad(wanted, [doubled, *twin_of.parameters()])
+    apart_by = max(relative(a, b) for a, b in zip(gradients, of_wanted, strict=True))
+    return relative(value, wanted), apart_by, layer.decode(emissions, mask)
+
+
+def check_inputs():
+    """Rows without tokens, half precision at its end, memory in any order, empty batches, one label."""
+    import torch
+
+    from partwise.torch import CRF
+
+    torch.manual_seed(0)
+    errors = {}
+    layer = CRF(7, batch_first=True).cuda()
+    emissions, tags = torch.randn(4, 9, 7, device="cuda"), torch.randint(0, 7, (4, 9), device="cuda")
+    mask = torch.arange(9, device="cuda") < torch.tensor([9, 0, 3, 0], device="cuda")[:, None]
+    padded = torch.where(mask, tags, -100)
+    value, gradient, labels = both(layer, emissions, tags, mask)
+    same = layer(emissions, padded, mask, reduction="none") - layer(emissions, tags, mask, reduction="none")
+    errors["no tokens"] = (max(value, float(list(map(len, labels)) != [9, 0, 3, 0]), float(same.abs().max())), 1e-6)
+    errors["its gradient"] = (gradient, 5e-5)
+    large = (torch.randn(4, 9, 7, device="cuda") * 3e4).clamp(-65000, 65000).half()
+    value, gradient, _ = both(layer, large, tags, None)
+    errors["half"], errors["of half"] = (value, 1e-5), (gradient, 1e-2)  # the gradient is half, too
+    errors["infinite in half"] = (float(not torch.isfinite(layer(large, tags)).all()), 0.0)
+    views = {
+        "transposed": emissions.transpose(0, 1).contiguous().transpose(0, 1),
+        "strided": torch.randn(4, 18, 14, device="cuda")[:, ::2, ::2],
+        "expanded": emissions[:1].expand(4, 9, 7),
+    }
+    for name, view in views.items():
+        plain = view.contiguous()
+        errors[name] = (float((layer(view, tags, reduction="none") - layer(plain, tags, reduction="none")).abs().max()), 0.0)
+        errors[name + ", labels"] = (float(layer.decode(view) != layer.decode(plain)), 0.0)
+    for B, T in ((0, 9), (4, 0), (0, 0)):
+        empty = torch.zeros(B, T, 7, device="cuda", requires_grad=True)
+        value = layer(empty, torch.zeros(B, T, dtype=torch.long, device="cuda"))
+        value.backward()
+        errors[f"{B} of {T}"] = (float(value.detach().abs()) + float(layer.decode(empty.detach()) != [[]] * B), 0.0)
+    one = CRF(1, batch_first=True).cuda()
+    value, gradient, labels = both(one, emissions[..., :1], tags * 0, None)
+    errors["one label"] = (max(value, gradient, float(labels != [[0] * 9] * 4)), 1e-5)
+    return errors
+
+
+def check_many_labels(L):
+    """More labels than the kernels have registers for: plain torch, right all the same."""
+    import torch
+
+    from partwise.torch import CRF
+
+    torch.manual_seed(0)
+    layer = CRF(L, batch_first=True).cuda()
+    emissions, tags = torch.randn(3, 6, L, device="cuda"), torch.randint(0, L, (3, 6), device="cuda")
+    value, gradient, labels = both(layer, emissions, tags, None)
+    start, stop, w = (t.detach().double() for t in (layer.start_transitions, layer.end_transitions, layer.transitions))
+    scores = torch.stack(
+        [emissions[:, t].double().gather(1, torch.tensor(labels, device="cuda")[:, t, None])[:, 0] for t in range(6)]
+    )
+    y = torch.tensor(labels, device="cuda")
+    own = scores.sum(0) + start[y[:, 0]] + stop[y[:, -1]] + w[y[:, :-1], y[:, 1:]].sum(1)
+    top = start + emissions[:, 0].double()
+    for t in range(1, 6):
+        top = (top[:, :, None] + w).amax(1) + emissions[:, t].double()
+    return {"value": (value, 1e-6), "gradient": (gradient, 5e-5), "best": (relative(own, (top + stop).amax(1)), 1e-6)}
+
+
+def check_gradients():
+    """Each input alone, gradcheck in float64, gradients of gradients."""
+    import torch
+
+    from partwise.torch import CRF, reference_only
+    from partwise.torch.cuda import chain
+
+    tensors, lengths, _ = chain_batch(4, 6, 5, 1.0, full=True)
+    given = [tensors[0], tensors[2][0, :5].clone(), tensors[2][0, 5].clone(), tensors[3][0].clone()]
+    rest = (torch.randint(0, 5, (24,), device="cuda"), tensors[1], lengths.to("cuda", torch.int32), 6)
+    together = [t.clone().requires_grad_() for t in given]
+    of_all = torch.autograd.grad(chain.chain_loss(*together, *rest)[0].sum(), together)
+    errors = {}
+    for k, name in enumerate(("emissions", "transitions", "start", "stop")):
+        alone = [t.clone().requires_grad_(j == k) for j, t in enumerate(given)]
+        (found,) = torch.autograd.grad(chain.chain_loss(*alone, *rest)[0].sum(), alone[k : k + 1])
+        errors[name] = (apart(found, of_all[k]), 0.0)
+    layer = CRF(3, batch_first=True).cuda().double()
+    emissions, tags = (
+        torch.randn(2, 4, 3, device="cuda", dtype=torch.float64, requires_grad=True),
+        torch.zeros(2, 4, dtype=torch.long),
+    )
+    tags = tags.cuda()
+    errors["gradcheck"] = (1.0 - torch.autograd.gradcheck(lambda e: layer(e, tags), (emissions,), raise_exception=False), 0.0)
+    errors["gradgradcheck"] = (
+        1.0 - torch.autograd.gradgradcheck(lambda e: layer(e, tags), (emissions,), raise_exception=False),
+        0.0,
+    )
+    layer, emissions = layer.float(), emissions.detach().float().requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(emissions, tags), emissions, create_graph=True)
+    errors["twice"] = (refused(lambda: gradient.square().sum().backward(), "reference_only"), 0.0)
+    with reference_only():
+        (gradient,) = torch.autograd.grad(layer(emissions, tags), emissions, create_graph=True)
+        gradient.square().sum().backward()
+    errors["twice, plain"] = (float(not torch.isfinite(emissions.grad).all()), 0.0)
+    return errors
+
+
+def refused(work, *words) -> float:
+    """0 if an error says these words, else 1."""
+    try:
+        work()
+    except Exception as error:
+        return float(not all(word in str(error) for word in words))
+    return 1.0
+
+
+def check_refused():
+    """Errors name the place, and come before a kernel runs."""
+    import torch
+
+    from partwise.torch import CRF
+
+    layer = CRF(5, batch_first=True).cuda()
+    emissions, tags = torch.randn(3, 4, 5, device="cuda"), torch.zeros(3, 4, dtype=torch.long, device="cuda")
+    wrong, hole = tags.clone(), torch.ones(3, 4, dtype=torch.bool, device="cuda")
+    wrong[2, 3], hole[1, 1] = 5, False
+    found = {
+        "tags": refused(lambda: layer(emissions, wrong), "sequence 2", "token 3"),
+        "mask": refused(lambda: layer(emissions, tags, hole), "row 1"),
+        "mask in decode": refused(lambda: layer.decode(emissions, hole), "row 1"),
+        "shape": refused(lambda: layer(emissions, tags[:2]), "(2, 4)"),
+        "labels": refused(lambda: layer(emissions[..., :4], tags), "5", "4"),
+        "device": refused(lambda: layer(emissions, tags.cpu()), "cpu", "cuda"),
+        "vmap": refused(lambda: torch.vmap(lambda e: layer(e[None], tags[:1]))(emissions), "vmap"),
+        "reduction": refused(lambda: layer(emissions, tags, reduction="some"), "some"),
+    }
+    return {k: (v, 0.0) for k, v in found.items()}
+
+
+def check_repeats():
+    """Deterministic mode, which also fills new memory with NaN: two runs of everything agree bit by bit."""
+    import torch
+
+    from partwise.torch import CRF, operators
+
+    torch.manual_seed(0)
+    layer = CRF(9, batch_first=True).cuda()
+    emissions, tags = torch.randn(40, 30, 9, device="cuda", requires_grad=True), torch.randint(0, 9, (40, 30), device="cuda")
+    ends = torch.randint(0, 13, (6,))
+    pairs = torch.stack([ends, ends.flip(0)], 1)
+    given = {
+        "tree": ([torch.randn(6, 12, 13, 2, device="cuda")], ends, [2, 0, 1]),
+        "projective": ([torch.randn(6, 12, 13, 2, device="cuda")], ends, [2, 1, 0]),
+        "spans": ([torch.randn(6, 13, 13, 2, device="cuda")], ends, [2]),
+        "alignment": ([torch.randn(shape, device="cuda") for shape in ((6, 12, 12), (6, 4, 12), (6, 4, 12))], pairs, [0]),
+        "segments": ([torch.randn(s, device="cuda") for s in ((6, 12, 6), (6, 12, 4, 3), (1, 4, 3), (1, 3))], ends, [3, 4]),
+    }
+    torch.use_deterministic_algorithms(True)
+    try:
+        runs = []
+        for _ in range(2):
+            value = layer(emissions, tags)
+            found = [value, *torch.autograd.grad(value, [emissions, *layer.parameters()])]
+            found.append(torch.tensor(layer.decode(emissions)))
+            for name, (tensors, lengths, sizes) in given.items():
+                found += operators.OPERATORS["tree" if name == "projective" else name].sums(*tensors, lengths, sizes)
+            runs.append(found)
+    finally:
+        torch.use_deterministic_algorithms(False)
+    return {
+        "differences": (float(sum(int((a != b).sum()) for a, b in zip(*runs, strict=True))), 0.0),
+        "nan": (float(sum(int(a.isnan().sum()) for a in runs[0])), 0.0),
+    }
 
 
 def check_opcheck():
@@ -264,12 +456,38 @@ def check_tree(B, n, spread, projective, single, labels=1):
     lengths = torch.randint(0, n + 1, (B,))
     lengths[0], lengths[1] = n, 1
     sizes = [labels, int(projective), int(single)]
-    wanted = twin(operators.TREE, [arcs], lengths, sizes)
+    wanted = twin(operators.TREE, [arcs], lengths, sizes) if projective or spread < 10 else all_trees(arcs, lengths, single)
     found = operators.OPERATORS["tree"].sums(arcs, lengths, sizes)
     errors = {"log Z": (relative(found[0], wanted[0]), 1e-6), "arcs": (apart(found[1], wanted[1]), 1e-5)}
     if projective:
         errors |= best_and_compiled("tree", [arcs], lengths, sizes, n)
     return errors
+
+
+def all_trees(arcs, lengths, single):
+    """log Z and marginals by going through all spanning trees: determinants in float64 cancel where scores are far apart."""
+    import itertools
+
+    import torch
+
+    B, n = arcs.shape[:2]
+    values, marginals = torch.zeros(B, dtype=torch.float64), torch.zeros(arcs.shape, dtype=torch.float64)
+    scores = arcs[..., 0].double().cpu()
+    for size in set(lengths.tolist()) - {0}:
+        trees = []
+        for heads in itertools.product(range(size + 1), repeat=size):
+            above = list(heads)
+            for _ in range(size):
+                above = [heads[h - 1] if h else 0 for h in above]
+            if not any(above) and (not single or heads.count(0) == 1):
+                trees.append(heads)
+        trees = torch.tensor(trees)
+        for b in (lengths == size).nonzero()[:, 0].tolist():
+            of = scores[b, torch.arange(size), trees].sum(1)
+            values[b] = of.logsumexp(0)
+            for m in range(size):
+                marginals[b, m, :, 0].index_add_(0, trees[:, m], (of - values[b]).exp())
+    return values.to(arcs.device), marginals.to(arcs.device)
 
 
 def best_and_compiled(name, tensors, lengths, sizes, width):
@@ -283,39 +501,24 @@ def best_and_compiled(name, tensors, lengths, sizes, width):
     return {"best": (relative(values, top), 1e-3 if width > 100 else 1e-4)}
 
 
-def check_spans(B, n, spread):
+def check_spans(B, n, spread, labels):
     import torch
 
-    from partwise.torch.cuda import constituency
-    from partwise.torch.reference import log_sum_exp
+    from partwise.torch import Constituency, operators
 
     torch.manual_seed(0)
-    scores = torch.randn(B, n, n, device="cuda") * spread
+    scores = torch.randn(B, n + 1, n + 1, labels, device="cuda") * spread
     lengths = torch.randint(0, n + 1, (B,))
     lengths[0], lengths[1] = n, 1
-
-    def log_z(s):
-        charts = {}
-        for w in range(n):
-            for i in range(n - w):
-                j = i + w
-                ways = [charts[i, k] + charts[k + 1, j] for k in range(i, j)]
-                charts[i, j] = s[:, i, j] + (log_sum_exp(torch.stack(ways), 0) if w else 0.0)
-        found = torch.stack([torch.zeros_like(s[:, 0, 0]), *(charts[0, j] for j in range(n))], 1)
-        return found.gather(1, lengths.cuda()[:, None])[:, 0]
-
-    twins = scores.double().requires_grad_()
-    wanted = log_z(twins)
-    (marginals,) = torch.autograd.grad(wanted.sum(), twins)
-    found, spans = constituency.spans(scores, lengths)
-    top, tree = constituency.spans(scores, lengths, best=True)
-    sharp = log_z(scores.double() * 1e4) / 1e4
-    return {
-        "log Z": (relative(found, wanted), 1e-9),
-        "spans": (apart(spans, marginals), 1e-8),
-        "best": (relative(top, sharp), 1e-4),
-        "its spans": (relative((tree * scores.double()).nan_to_num().sum((1, 2)), top), 1e-9),
-    }
+    wanted = twin(operators.SPANS, [scores], lengths, [labels])
+    found = operators.OPERATORS["spans"].sums(scores, lengths, [labels])
+    errors = {"log Z": (relative(found[0], wanted[0]), 1e-6), "spans": (apart(found[1], wanted[1]), 1e-5)}
+    errors |= best_and_compiled("spans", [scores], lengths, [labels], 2 * n - 1)
+    values, outputs = operators.OPERATORS["spans"].best(scores, lengths, [labels], 2 * n - 1)
+    whole = Constituency(scores, lengths=lengths)
+    whole.check_outputs(outputs.cpu())
+    errors["its score"] = (relative(whole.score_of(outputs), values), 1e-6)
+    return errors
 
 
 def check_segments(B, T, D, K, spread):
@@ -377,15 +580,24 @@ def checks(run: Run) -> None:
         run.check(f"chain 8x4096x16, deviation {spread:g}", lambda spread=spread: check_chain(8, 4096, 16, spread))
     run.check("chain, two runs", lambda: check_twice(300, 50, 20))
     run.check("chain, layer", check_layer)
+    run.check("chain, 300 labels", lambda: check_many_labels(300))
+    for name, work in (
+        ("inputs", check_inputs), ("gradients", check_gradients), ("bad inputs", check_refused), ("two runs, deterministic", check_repeats),
+    ):  # fmt: skip
+        run.check(f"layer, {name}", work)
     run.check("chain, opcheck", check_opcheck)
     for single in (0, 1):
         for spread in (1.0, 40.0):
             run.check(f"projective, single root {single}, {spread:g}", lambda s=single, d=spread: check_tree(6, 12, d, 1, s))
-        for spread in (1.0, 5.0):
-            run.check(f"spanning, single root {single}, {spread:g}", lambda s=single, d=spread: check_tree(6, 12, d, 0, s))
+        for n, spread in ((12, 1.0), (5, 10.0), (5, 40.0), (40, 1.0), (70, 1.0)):
+            run.check(
+                f"spanning {n}, single root {single}, {spread:g}", lambda n=n, s=single, d=spread: check_tree(9, n, d, 0, s)
+            )
+    run.check("spanning, labels", lambda: check_tree(5, 9, 3.0, 0, 1, labels=4))
     run.check("projective, labels", lambda: check_tree(5, 9, 3.0, 1, 1, labels=4))
     for spread in (1.0, 40.0):
-        run.check(f"spans, {spread:g}", lambda d=spread: check_spans(6, 14, d))
+        for labels in (1, 3):
+            run.check(f"spans, {labels} labels, {spread:g}", lambda d=spread, k=labels: check_spans(6, 14, d, k))
         run.check(f"segments, {spread:g}", lambda d=spread: check_segments(5, 30, 6, 5, d))
         for local in (0, 1):
             run.check(f"alignment, local {local}, {spread:g}", lambda d=spread, k=local: check_alignment(5, 6, 7, d, k))
@@ -483,6 +695,13 @@ def chain_figures(run: Run) -> None:
 
             run.time(label, "loss and gradient", "graph", lambda: graph(learn, 4))
             run.time(label, "decode", "graph", lambda: graph(decode, 4))
+            if spread == 1:
+
+                def only_scan(k, sets=sets, begins=begins, full=full, T=T):
+                    given, gold = sets[k]
+                    return chain.scan(given[0].detach(), begins, full, *(t.detach() for t in given[1:]), gold, T)
+
+                run.time(label, "loss", "graph", lambda: graph(only_scan, 4))
             if spread > 1:
                 continue
             run.time(label, "loss and gradient", "operator, eager", lambda: events(lambda: learn(0)))
@@ -526,7 +745,6 @@ def tree_figures(run: Run) -> None:
     import torch
 
     from partwise.torch import operators
-    from partwise.torch.cuda import constituency
 
     torch.manual_seed(0)
     sums, best = operators.OPERATORS["tree"].sums, operators.OPERATORS["tree"].best
@@ -538,13 +756,16 @@ def tree_figures(run: Run) -> None:
             run.time(
                 label, f"{what} sums, single {single}", "eager", lambda: events(lambda: sums(arcs, lengths, [1, kind, single]))
             )
+        there = lengths.to("cuda", torch.int32)
+        run.time(label, f"{what} sums, single 1", "graph", lambda: graph(lambda k: sums(arcs, there, [1, kind, 1]), 4))
         run.time(label, f"{what} sums", "memory", lambda: peak(lambda: sums(arcs, lengths, [1, kind, 1])), "MiB")
         if kind:
             run.time(label, f"{what} best", "eager", lambda: events(lambda: best(arcs, lengths, [1, kind, 1], n)))
-    scores, lengths = torch.randn(64, 40, 40, device="cuda"), torch.full((64,), 40, device="cuda", dtype=torch.int32)
-    run.time("64 x 40", "spans sums", "eager", lambda: events(lambda: constituency.spans(scores, lengths)))
-    run.time("64 x 40", "spans best", "eager", lambda: events(lambda: constituency.spans(scores, lengths, True)))
-    run.time("64 x 40", "spans sums", "memory", lambda: peak(lambda: constituency.spans(scores, lengths)), "MiB")
+    scores, lengths = torch.randn(64, 41, 41, 1, device="cuda"), torch.full((64,), 40)
+    spans = operators.OPERATORS["spans"]
+    run.time("64 x 40", "spans sums", "eager", lambda: events(lambda: spans.sums(scores, lengths, [1])))
+    run.time("64 x 40", "spans best", "eager", lambda: events(lambda: spans.best(scores, lengths, [1], 79)))
+    run.time("64 x 40", "spans sums", "memory", lambda: peak(lambda: spans.sums(scores, lengths, [1])), "MiB")
 
     import torch_struct
 

@@ -97,7 +97,7 @@ sphinx_gallery_conf = {
     "examples_dirs": [str(ROOT / "examples")],
     "gallery_dirs": ["gallery"],
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"(__init__|first_structure|segment_pictures|tag_sentences|typed_example)\.py",
+    "ignore_pattern": r"(__init__|first_structure|segment_pictures|tag_sentences|torch_\w+|typed_example)\.py",
     "within_subsection_order": "pages.by_title",
     "remove_config_comments": True,
     "show_memory": False,

@@ -6,7 +6,7 @@ import itertools
 
 import torch
 
-from partwise.torch import Alignment, DependencyTree, LinearChain, SemiMarkov
+from partwise.torch import Alignment, Constituency, DependencyTree, LinearChain, SemiMarkov
 
 
 def chain(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **options):
@@ -45,6 +45,13 @@ def segments(seed=0, lengths=(3, 1, 0), K=2, D=2, dtype=torch.float64, spread=1.
     return SemiMarkov(draw(len(lengths), max(lengths), D, K), draw(K, K), draw(K), draw(K), lengths=lengths, **options)
 
 
+def constituency(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    n = max(lengths)
+    spans = spread * torch.randn(len(lengths), n + 1, n + 1, L, generator=generator, dtype=torch.float64)
+    return Constituency(spans.to(dtype).requires_grad_(), lengths=lengths, **options)
+
+
 CASES = {
     "chain": chain,
     "segments": segments,
@@ -52,6 +59,7 @@ CASES = {
     "spanning, many roots": lambda **given: tree(**given, single_root=False),
     "projective": lambda **given: tree(**given, projective=True),
     "projective, many roots": lambda **given: tree(**given, projective=True, single_root=False),
+    "constituency": constituency,
     "global": alignment,
     "local": lambda **given: alignment(**given, local=True),
 }

@@ -127,6 +127,49 @@ def test_bad_input_is_named(layer, call, message):
         call(layer)
 
 
+def test_a_batch_is_decoded_as_its_sequences_are(layer):
+    emissions, mask = emissions_of(layer), torch.tensor([[1, 1], [1, 1], [1, 0]], dtype=torch.uint8)
+    together = layer.decode(emissions, mask=mask)
+    assert together == [layer.decode(emissions[:, i : i + 1], mask=mask[:, i : i + 1])[0] for i in range(2)]
+    assert [len(y) for y in together] == [3, 2] and all(isinstance(k, int) for y in together for k in y)
+
+
+def test_without_a_mask_all_tokens_count(layer):
+    emissions, tags = emissions_of(layer), tags_of(layer)
+    mask = torch.ones(3, 2, dtype=torch.uint8)
+    torch.testing.assert_close(layer(emissions, tags), layer(emissions, tags, mask))
+    assert layer.decode(emissions) == layer.decode(emissions, mask)
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+@pytest.mark.parametrize(
+    ("emissions", "mask", "message"),
+    [
+        ((1, 2), None, "emissions must have dimension of 3, got 2"),
+        ((1, 2, 4), None, "expected last dimension of emissions is 5, got 4"),
+        ((1, 2, 5), [[1], [0]], r"the first two dimensions of emissions and mask must match, got \(1, 2\) and \(2, 1\)"),
+    ],
+)
+def test_bad_input_of_decoding_is_named(batch_first, emissions, mask, message):
+    with pytest.raises(ValueError, match=message):
+        CRF(5, batch_first).decode(torch.zeros(emissions), None if mask is None else torch.tensor(mask))
+
+
+@pytest.mark.parametrize("batch_first", [False, True])
+def test_the_first_token_must_not_be_masked(batch_first):
+    layer, mask = CRF(5, batch_first), torch.tensor([[0, 1], [1, 1]])
+    emissions, tags = torch.zeros(2, 2, 5), torch.zeros(2, 2, dtype=torch.int64)
+    for ask in (lambda m: layer(emissions, tags, m), lambda m: layer.decode(emissions, m)):
+        with pytest.raises(ValueError, match="mask of the first timestep must all be on"):
+            ask(mask)
+
+
+def test_masks_end_once():
+    layer, holes = CRF(5, batch_first=True), torch.tensor([[1, 1, 1], [1, 0, 1]])
+    with pytest.raises(ValueError, match="'mask', row 1: it must be true up to the end"):
+        layer(torch.zeros(2, 3, 5), torch.zeros(2, 3, dtype=torch.int64), holes)
+
+
 def test_losses_constraints_and_sets_of_labels():
     torch.manual_seed(0)
     layer = CRF(3, batch_first=True, loss="hinge", constraints=[(None, 1), (0, 1), (2, None)])

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
 import torch
 
-from partwise.torch import Alignment, DependencyTree, LinearChain, reference_only
-from torch_cases import CASES, alignment, chain, enumerated, tree
+from partwise.torch import Alignment, Constituency, DependencyTree, LinearChain, reference_only
+from torch_cases import CASES, alignment, chain, constituency, enumerated, tree
 
 
 @pytest.fixture(params=CASES)
@@ -47,8 +47,7 @@ def test_best_and_k_best_lead_the_list_of_all(case):
         torch.testing.assert_close(distribution.max[i].detach(), order[0])
     torch.testing.assert_close(distribution.score_of(distribution.argmax), distribution.max)
     best = distribution.argmax
-    inside = torch.arange(best.shape[1]) < distribution.lengths.reshape(len(best), -1)[:, :1]
-    assert (outputs[:, 0] == best)[inside].all()
+    assert (outputs[:, 0] == best)[distribution._inside()].all()
 
 
 def test_entropies_and_divergences(case):
@@ -78,7 +77,7 @@ def test_samples_come_as_often_as_they_are_probable(case):
     drawn = distribution.sample(4000, generator=torch.Generator().manual_seed(0))
     ys, scores = enumerated(distribution)[0]
     wanted = scores.detach().softmax(0)
-    length = int(distribution.lengths.reshape(len(drawn), -1)[0, 0])
+    length = int(distribution._inside()[0].sum())
     codes = {tuple(y[:length].tolist()): k for k, y in enumerate(ys)}
     counts = torch.zeros(len(ys))
     for y in drawn[0]:
@@ -88,7 +87,7 @@ def test_samples_come_as_often_as_they_are_probable(case):
     assert torch.equal(drawn, again)
 
 
-@pytest.mark.parametrize("make", [chain, tree])
+@pytest.mark.parametrize("make", [chain, tree, constituency])
 def test_gradients_of_first_and_second_order(make):
     given = make(lengths=(2, 1))
 
@@ -108,7 +107,7 @@ def place(distribution, scores):
     return [next(given) if t.is_floating_point() else t for t in distribution.tensors]
 
 
-@pytest.mark.parametrize("make", [chain, tree, alignment])
+@pytest.mark.parametrize("make", [chain, tree, constituency, alignment])
 def test_operators_are_what_torch_expects(make):
     from partwise.torch.operators import OPERATORS
 
@@ -157,6 +156,75 @@ def test_forbidden_outputs_have_no_part_and_no_gradient():
     assert nothing.log_partition.item() == -torch.inf and not nothing.marginals[0].any()
     arcs = torch.zeros(1, 2, 3).fill_(-torch.inf)
     assert DependencyTree(arcs).log_partition.item() == -torch.inf
+
+
+def test_one_label_and_three_hundred():
+    torch.manual_seed(0)
+    one = LinearChain(torch.randn(2, 4, 1, dtype=torch.float64))
+    torch.testing.assert_close(one.log_partition, one.tensors[0].reshape(2, 4).sum(1))
+    assert not one.argmax.any() and one.entropy.abs().max() < 1e-12
+    many = LinearChain(torch.randn(2, 5, 300), torch.randn(300, 300))
+    with reference_only():
+        torch.testing.assert_close(many.log_partition, many._with(many.tensors).log_partition)
+    torch.testing.assert_close(many.marginals[0].sum(-1), torch.ones(2, 5))
+    spans = Constituency(torch.randn(1, 4, 4, 300))
+    torch.testing.assert_close(spans.marginals.sum(), torch.tensor(5.0))
+
+
+@pytest.mark.parametrize("view", ["strided", "expanded"])
+def test_any_memory_order_of_scores(case, view):
+    given = case()
+
+    def seen(tensor):
+        if not tensor.is_floating_point():
+            return tensor
+        if view == "strided":
+            return torch.stack([tensor, tensor], -1)[..., 0]
+        return tensor.detach().flatten()[:1].expand(tensor.shape) if tensor.numel() else tensor
+
+    other = given._with([seen(t) for t in given.tensors])
+    plain = given._with([seen(t).contiguous() for t in given.tensors])
+    for a, b in zip(other._all_sums(), plain._all_sums(), strict=True):
+        assert torch.equal(a, b)
+    assert torch.equal(other.argmax, plain.argmax)
+
+
+def test_each_input_can_be_the_only_one_with_a_gradient(case):
+    given = case()
+
+    def gradients(which):
+        leaves = [s.detach().requires_grad_(j in which) for j, s in enumerate(given.scores)]
+        value = given._with(place(given, leaves)).log_partition.sum()
+        return torch.autograd.grad(value, [leaf for leaf in leaves if leaf.requires_grad])
+
+    every = gradients(range(len(given.scores)))
+    for k, wanted in enumerate(every):
+        torch.testing.assert_close(gradients([k])[0], wanted)
+
+
+def test_scores_that_halves_cannot_hold_are_minus_infinity():
+    big = torch.full((1, 3, 2), -7e4).half()  # beyond float16: -inf
+    big[..., 0] = 6e4
+    chain_of_halves = LinearChain(big)
+    assert chain_of_halves.log_partition.item() == pytest.approx(3 * 60000) and chain_of_halves.argmax.tolist() == [[0, 0, 0]]
+
+
+def test_two_runs_are_equal_in_deterministic_mode(case):
+    torch.use_deterministic_algorithms(True)
+    try:
+        found = []
+        for _ in range(2):
+            given = case()
+            of = [s for s in given.scores if s.requires_grad]
+            found.append(torch.autograd.grad(given.entropy.sum(), of))
+        assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+    finally:
+        torch.use_deterministic_algorithms(False)
+
+
+def test_devices_must_agree():
+    with pytest.raises(ValueError, match="'transitions' is on meta, but 'emissions' on cpu"):
+        LinearChain(torch.zeros(1, 2, 3), torch.zeros(3, 3, device="meta"))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_every_structure_by_enumeration(kind, loss):
     of = free.augmented(costs, 1.0)
     found = structured_loss(scores, target, loss, reduction="none")
     for i, ((ys, s), (_, c)) in enumerate(zip(enumerated(scores), enumerated(of), strict=True)):
-        n = int(scores.lengths.reshape(len(target), -1)[i, 0])
+        n = int(scores._inside()[i].sum())
         t = next(k for k, y in enumerate(ys.tolist()) if y[:n] == target[i].tolist()[:n])
         a, beta = (record.a if isinstance(record, Ramp) else record.gamma), record.beta
         first = (s + a * c).max() if math.isinf(beta) else torch.logsumexp(beta * (s + a * c), 0) / beta

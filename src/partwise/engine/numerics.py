@@ -40,6 +40,30 @@ def exp(x):
     return p * power if x >= LOWEST else 0.0
 
 
+FLOAT_LOWEST = np.float32(-87.0)  # e^-87 = 1.6e-38: about the smallest number that float32 holds in full
+FLOAT_LOG2_E, FLOAT_LN2_HIGH, FLOAT_LN2_LOW = np.float32(LOG2_E), np.float32(0.693359375), np.float32(-2.12194440e-4)
+FLOAT_TERMS = tuple(np.float32(1.0 / k) for k in (5040, 720, 120, 24, 6, 2))
+
+
+@helper
+def exp_of_float(x):
+    """e^x of a float32 x <= 87 with a relative error below 3e-7; zero below e^-87. A quarter of the work of `exp`."""
+    one, half = np.float32(1.0), np.float32(0.5)
+    c = max(x, FLOAT_LOWEST)
+    n = np.floor(c * FLOAT_LOG2_E + half)
+    r = c - n * FLOAT_LN2_HIGH - n * FLOAT_LN2_LOW
+    p = FLOAT_TERMS[0]
+    p = p * r + FLOAT_TERMS[1]
+    p = p * r + FLOAT_TERMS[2]
+    p = p * r + FLOAT_TERMS[3]
+    p = p * r + FLOAT_TERMS[4]
+    p = p * r + FLOAT_TERMS[5]
+    p = p * r + one
+    p = p * r + one
+    power = np.int32((np.int32(n) + 127) << 23).view(np.float32)
+    return p * power if x >= FLOAT_LOWEST else np.float32(0.0)
+
+
 @helper
 def padded_width(L, itemsize):
     """Room for L labels and one more symbol in whole vectors of 64 bytes, so that inner loops leave no remainder."""

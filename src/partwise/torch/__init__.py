@@ -2,9 +2,10 @@
 
     >>> from partwise.torch import CRF, LinearChain, structured_loss
 
-A distribution (`LinearChain`, `SemiMarkov`, `DependencyTree`, `Alignment`) is made of the scores that a network gives, and has
-``log_partition``, ``marginals``, ``argmax``, ``topk``, ``entropy``, ``log_prob``, ``sample``, ``cross_entropy`` and ``kl``.
-`structured_loss` compares it with targets, by every loss of the library. `CRF` is the layer that most people want.
+A distribution (`LinearChain`, `SemiMarkov`, `DependencyTree`, `Constituency`, `Alignment`) is made of the scores that a network
+gives, and has ``log_partition``, ``marginals``, ``argmax``, ``topk``, ``entropy``, ``log_prob``, ``sample``, ``cross_entropy``
+and ``kl``; of an `Assignment` there is only what needs no sums. `structured_loss` compares it with targets, by every loss of the
+library. `CRF` is the layer that most people want; `partwise.torch.huggingface` puts it on transformers.
 """
 
 try:
@@ -13,6 +14,8 @@ except ImportError as error:
     raise ImportError("partwise.torch needs PyTorch: pip install 'partwise[torch]'") from error
 
 from partwise.torch.alignment import Alignment
+from partwise.torch.assignment import Assignment
+from partwise.torch.constituency import Constituency
 from partwise.torch.crf import CRF
 from partwise.torch.dependency_tree import DependencyTree
 from partwise.torch.distribution import StructuredDistribution
@@ -24,6 +27,8 @@ from partwise.torch.semi_markov import SemiMarkov
 __all__ = [
     "CRF",
     "Alignment",
+    "Assignment",
+    "Constituency",
     "DependencyTree",
     "LinearChain",
     "SemiMarkov",

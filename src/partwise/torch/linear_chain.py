@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from partwise.torch import reference
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.chain_ops import ChainBatch, chain_loss
+from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
+from partwise.torch.operators import compiled_here
 
 
 class LinearChain(StructuredDistribution):
@@ -87,6 +89,7 @@ class LinearChain(StructuredDistribution):
         table = transitions_table(transitions, start, n, L, emissions, validate)
         stop = torch.zeros(1, L, dtype=emissions.dtype, device=emissions.device) if stop is None else stop
         stop = check_scores(stop.reshape(-1, L) if stop.dim() == 1 and stop.shape[0] == L else stop, "stop", 2, validate)
+        check_device(stop, "stop", emissions, "emissions")
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop)
@@ -116,6 +119,15 @@ class LinearChain(StructuredDistribution):
         last = outputs.gather(1, (self.lengths.to(nodes.device) - 1).clamp(min=0)[:, None])[:, 0]
         of = which if stop.shape[0] > 1 else torch.zeros_like(which)
         return total + torch.where(inside[:, 0], stop[of, last], 0.0)
+
+    def log_loss(self, target: Tensor, weight: Tensor) -> Tensor:
+        nodes, begins, table, stop = self.tensors
+        if table.shape[0] == stop.shape[0] == 1 and compiled_here(self.tensors):
+            batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, self.lengths)
+            if batch.is_quick:
+                target = self._padded(torch.as_tensor(target)).to("cpu", torch.int64)
+                return chain_loss(batch, target, weight.to("cpu", torch.float32))
+        return super().log_loss(target, weight.to(nodes))
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Labels as int64 (B, width), zero behind the end of a sequence; an error names the sequence and the token."""
@@ -202,6 +214,8 @@ def lengths_of(mask: Tensor, n: int, width: int) -> Tensor:
         raise ValueError(f"'mask' must have the shape of the tokens, ({n}, {width}). Got {tuple(mask.shape)}.")
     mask = mask.detach().bool().cpu()
     lengths = mask.sum(1)
+    if torch.compiler.is_compiling():
+        return lengths
     wrong = (mask != (torch.arange(width) < lengths[:, None])).any(1).nonzero()
     if len(wrong):
         raise ValueError(f"'mask', row {int(wrong[0])}: it must be true up to the end of the sequence and false behind it.")
@@ -218,6 +232,8 @@ def transitions_table(transitions: Any, start: Any, n: int, L: int, like: Tensor
     start = start[None] if isinstance(start, Tensor) and start.dim() == 1 else start
     transitions = check_scores(transitions, "transitions", 3, validate)
     start = check_scores(start, "start", 2, validate)
+    check_device(transitions, "transitions", like, "emissions")
+    check_device(start, "start", like, "emissions")
     if transitions.shape not in ((1, L, L), (n, L, L)):
         raise ValueError(f"'transitions' must have shape ({L}, {L}) or ({n}, {L}, {L}). Got {tuple(transitions.shape)}.")
     if start.shape not in ((1, L), (n, L)):

@@ -65,11 +65,15 @@ def structured_loss(
         raise ValueError(f"The 'reduction' must be one of {', '.join(map(repr, REDUCTIONS))}. Got {reduction!r} instead.")
     if allowed is not None:
         scores = scores.restricted(allowed)
+    plain = isinstance(record, Family) and record.beta == 1 and not record.gamma and target.dtype != torch.bool
+    if plain and reduction != "none" and (weight is None or not torch.as_tensor(weight).requires_grad):
+        n = scores.lengths.shape[0]
+        each = torch.ones(n) if weight is None else checked_weights(weight, n)
+        total = scores.log_loss(target, each)
+        return total if reduction == "sum" else total / (each.sum() if weight is not None else max(n, 1))
     values = loss_of(scores, target, record, cost)
     if weight is not None:
-        weight = torch.as_tensor(weight).to(values)
-        if weight.shape != values.shape:
-            raise ValueError(f"Expected a weight for each of the {len(values)} examples. Got shape {tuple(weight.shape)}.")
+        weight = checked_weights(weight, len(values)).to(values)
         values = values * weight
     if reduction == "none":
         return values
@@ -77,6 +81,14 @@ def structured_loss(
     if reduction == "sum":
         return total
     return total / (weight.sum() if weight is not None else max(len(values), 1))
+
+
+def checked_weights(weight: Any, n: int) -> Tensor:
+    """Weights of n examples as a tensor."""
+    weight = torch.as_tensor(weight)
+    if weight.shape != (n,):
+        raise ValueError(f"Expected a weight for each of the {n} examples. Got shape {tuple(weight.shape)}.")
+    return weight
 
 
 def loss_of(scores: StructuredDistribution, target: Tensor, loss: Loss, cost: Any) -> Tensor:

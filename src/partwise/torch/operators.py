@@ -23,11 +23,14 @@ from torch import Tensor
 
 from partwise.engine.threads import in_threads
 from partwise.torch import cuda, reference
-from partwise.torch.sampling import sample_by_conditioning, sample_chains
+from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
+from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
     ChainScores,
+    MatchScores,
     PairScores,
     SegmentScores,
+    SpanScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -57,10 +60,22 @@ class Structure(NamedTuple):
     name: str
     tensors: tuple[str, ...]  #: names of the score tensors
     record: type  #: of their arrays
-    log_partition: Callable[..., Tensor]  #: the plain-torch twin: (tensors, lengths, sizes) -> log Z
-    draw: Any  #: the loop that draws samples
+    log_partition: Callable[..., Tensor] | None  #: the plain-torch twin: (tensors, lengths, sizes) -> log Z; None: no sums
+    draw: Any  #: the loop that draws samples, where there are sums
     shared: tuple[bool, ...]  #: which tensors may have one entry for all examples in their first dimension
     packed: tuple[bool, ...]  #: which tensors have rows of all examples, and a tensor of where each begins behind them
+    quick_best: Callable | None = None  #: (tensors, lengths, width) -> scores and outputs, or None for batches it does not take
+
+
+def _quick_best_chains(tensors: Sequence[Tensor], lengths: Tensor, width: int) -> tuple[Tensor, Tensor] | None:
+    nodes, begins, table, stop = tensors
+    if table.shape[0] > 1 or stop.shape[0] > 1 or not few_labels(nodes.shape[-1]):
+        return None
+    batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, lengths)
+    if not batch.is_quick:
+        return None
+    outputs, values = chain_best(batch, width)
+    return torch.from_numpy(values), torch.from_numpy(outputs)
 
 
 CHAIN = Structure(
@@ -71,6 +86,7 @@ CHAIN = Structure(
     sample_chains,
     (False, False, True, True),
     (True, True, False, False),
+    _quick_best_chains,
 )
 SEGMENTS = Structure(
     "segments",
@@ -91,6 +107,9 @@ ALIGNMENT = Structure(
     (False, False, False),
     (False, False, False),
 )
+
+SPANS = Structure("spans", ("spans",), SpanScores, reference.spans_log_partition, sample_spans, (False,), (False,))
+ASSIGNMENT = Structure("assignment", ("match",), MatchScores, None, None, (False,), (False,))
 
 
 class Operators(NamedTuple):
@@ -130,8 +149,14 @@ def _compute_type(tensors: Sequence[Tensor]) -> torch.dtype:
     return torch.float64 if tensors[0].dtype == torch.float64 else torch.float32
 
 
-def _is_compiled(tensors: Sequence[Tensor]) -> bool:
+def compiled_here(tensors: Sequence[Tensor]) -> bool:
+    """Whether compiled code runs for scores on their device."""
     return tensors[0].device.type == "cpu" and not _reference
+
+
+def launched_here(name: str, tensors: Sequence[Tensor], sizes: Any) -> bool:
+    """Whether there is a kernel for the sums over these scores on a CUDA device, and it is to be used."""
+    return cuda.serves(name, tensors, sizes) and not _reference
 
 
 def _answers(structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, dtype: torch.dtype) -> list[Tensor]:
@@ -177,7 +202,7 @@ def _sums_by_reference(structure, tensors, lengths, sizes) -> tuple[Tensor, ...]
 
 def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch."""
-    if _is_compiled(tensors) or (cuda.serves(name, tensors, sizes) and not _reference):
+    if compiled_here(tensors) or launched_here(name, tensors, sizes):
         return OPERATORS[name].sums(*tensors, lengths, sizes)
     return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
 
@@ -251,6 +276,10 @@ def _times_covariance(structure, tensors, lengths, sizes, vectors) -> list[tuple
 def _best(structure: Structure, tensors, lengths, sizes, width: int) -> tuple[Tensor, Tensor]:
     dtype, device = _compute_type(tensors), tensors[0].device
     tensors = [t.to("cpu", dtype) if t.is_floating_point() else t.cpu() for t in tensors]
+    if structure.quick_best is not None:
+        found = structure.quick_best(tensors, lengths, width)
+        if found is not None:
+            return found[0].to(device), found[1].to(device)
     values = torch.zeros(lengths.shape[0], dtype=dtype)
     outputs = torch.zeros(lengths.shape[0], width, dtype=torch.int32)
     _each(bests_of_scores, structure, tensors, lengths, sizes, values.numpy(), outputs.numpy())
@@ -295,29 +324,19 @@ def _define(structure: Structure) -> Operators:
     def sample(*given: Any) -> Any:
         return _sample(structure, given[:size], *given[size:])
 
+    summed = structure.log_partition is not None
     operators = Operators(
-        operator("sums", f"({arguments}) -> ({', '.join(['Tensor'] * (found + 1))})", sum_up),
+        operator("sums", f"({arguments}) -> ({', '.join(['Tensor'] * (found + 1))})", sum_up) if summed else None,
         operator("best", f"({arguments}, int width) -> (Tensor, Tensor)", best),
         operator("kbest", f"({arguments}, int width, int k) -> (Tensor, Tensor)", kbest),
-        operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample),
+        operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample) if summed else None,
     )
-
-    @operators.sums.register_kernel("cuda")
-    def _(*given: Any) -> Any:
-        return cuda.sums(structure.name, given[:size], *given[size:])
 
     @operators.best.register_kernel("cuda")
     def _(*given: Any) -> Any:
         if _reference or not cuda.serves_best(structure.name, given[:size], given[size + 1]):
             return best(*given)
         return cuda.best(structure.name, given[:size], *given[size:])
-
-    @operators.sums.register_fake
-    def _(*given: Any) -> Any:
-        scores, lengths = given[:size], given[size]
-        dtype = _compute_type(scores)
-        room = [m for m in _answers(structure, scores, lengths, dtype) if m.is_floating_point()]
-        return (scores[0].new_empty(lengths.shape[0], dtype=dtype), *room)
 
     @operators.best.register_fake
     def _(*given: Any) -> Any:
@@ -329,6 +348,20 @@ def _define(structure: Structure) -> Operators:
         of, n, width, k = given[0], given[size].shape[0], given[size + 2], given[size + 3]
         return of.new_empty(n, k, dtype=_compute_type(given)), of.new_empty(n, k, width, dtype=torch.int64)
 
+    if not summed:
+        return operators
+
+    @operators.sums.register_kernel("cuda")
+    def _(*given: Any) -> Any:
+        return cuda.sums(structure.name, given[:size], *given[size:])
+
+    @operators.sums.register_fake
+    def _(*given: Any) -> Any:
+        scores, lengths = given[:size], given[size]
+        dtype = _compute_type(scores)
+        room = [m for m in _answers(structure, scores, lengths, dtype) if m.is_floating_point()]
+        return (scores[0].new_empty(lengths.shape[0], dtype=dtype), *room)
+
     @operators.sample.register_fake
     def _(*given: Any) -> Any:
         return torch.empty_like(given[size + 2], dtype=torch.int64)
@@ -338,5 +371,5 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT)}
+STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}

@@ -78,6 +78,29 @@ def segments_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Se
     return torch.where(lengths.to(codes.device) > 0, found, torch.zeros_like(found))
 
 
+def spans_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The inside algorithm over binary trees, spans of one width at a time: O(n^3) for each sentence."""
+    (spans,) = tensors
+    n, device = spans.shape[1] - 1, spans.device
+    lengths = lengths.to(device)
+    if n == 0 or not lengths.shape[0]:
+        return spans.flatten(1).sum(1) * 0.0
+    place = torch.arange(n + 1, device=device)
+    there = (place[:, None] < place) & (place <= lengths[:, None, None])  # padding may hold anything
+    own = log_sum_exp(torch.where(there[..., None], spans, torch.zeros((), dtype=spans.dtype, device=device)), -1)
+    inside: list[Tensor] = [own.new_zeros(0)]  # [width]: (B, n + 1 - width)
+    for width in range(1, n + 1):
+        of_width = own.diagonal(width, 1, 2)
+        if width > 1:
+            m = n + 1 - width
+            ways = [inside[k][:, :m] + inside[width - k][:, k : k + m] for k in range(1, width)]
+            of_width = of_width + log_sum_exp(torch.stack(ways), 0)
+        inside.append(of_width)
+    whole = torch.stack([of_width[:, 0] for of_width in inside[1:]], 1)
+    found = whole.gather(1, (lengths - 1).clamp(min=0)[:, None])[:, 0]
+    return torch.where(lengths > 0, found, torch.zeros_like(found))
+
+
 def tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """Matrix-tree theorem (Koo et al. 2007), or Eisner's recursion for projective trees: O(n^3)."""
     (arcs,) = tensors

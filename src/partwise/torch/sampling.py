@@ -1,7 +1,8 @@
 """Outputs drawn from p(y) ~ exp s(y), exactly.
 
 Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
-sums, O(T L) for each sample. Other structures are drawn position by position too; the probabilities of what a position may be
+sums, O(T L) for each sample. Trees of spans are drawn from the root, a label and a split at a time: O(n^3) for the sums,
+O(n^2 + n L) for most samples. Other structures are drawn position by position too; the probabilities of what a position may be
 come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
 
 Random numbers come from outside, one for each position, so that torch's generators decide.
@@ -13,6 +14,7 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper, kernel
+from partwise.structures.constituency.free import number_of, sums_inside, sums_of_labels
 from partwise.torch.scores import PairScores, SegmentScores, TreeScores, lay_out
 
 
@@ -70,6 +72,42 @@ def sample_chains(problem, scores, numbers, outputs, largest, first, last):
                     weights[c] = np.exp(weights[c] - high)
                 state = pick(weights, L, numbers[i, s, t])
                 outputs[i, s, t] = state
+
+
+@compiled_loop
+def sample_spans(problem, scores, numbers, outputs, largest, first, last):
+    """outputs[i, s] = the spans of a tree in pre-order; one random number decides about the label and the split of a span."""
+    L = problem.n_labels
+    theta = np.empty(largest)
+    for i in range(first, last):
+        n = problem.starts[i + 1] - problem.starts[i]
+        spans = n * (n + 1) // 2
+        lay_out(scores, problem, i, theta)
+        own, by_begin, by_end = np.empty(spans), np.empty((n, n + 1)), np.empty((n + 1, n))
+        weights, todo = np.empty(max(n, 1) * L), np.empty((n + 1, 2), np.int64)
+        sums_of_labels(theta, spans, L, own)
+        sums_inside(n, own, by_begin, by_end)
+        for s in range(numbers.shape[1] if n > 0 and by_begin[0, n] > -np.inf else 0):
+            todo[0, 0], todo[0, 1] = 0, n
+            top, t = 1, 0
+            while top > 0:
+                top -= 1
+                a, b = todo[top, 0], todo[top, 1]
+                span, ways = number_of(a, b), max(b - a - 1, 1)
+                below = by_begin[a, b] - own[span]
+                for c in range(L):
+                    own_share = np.exp(theta[span * L + c] - own[span])
+                    for w in range(ways):
+                        share = np.exp(by_begin[a, a + 1 + w] + by_end[b, a + 1 + w] - below) if b > a + 1 else 1.0
+                        weights[c * ways + w] = own_share * share
+                chosen = pick(weights, L * ways, numbers[i, s, t])
+                outputs[i, s, t] = span * L + chosen // ways
+                t += 1
+                if b > a + 1:
+                    k = a + 1 + chosen % ways
+                    todo[top, 0], todo[top, 1] = k, b
+                    todo[top + 1, 0], todo[top + 1, 1] = a, k
+                    top += 2
 
 
 @kernel

@@ -51,6 +51,18 @@ class PairScores(NamedTuple):
     second: np.ndarray  #: (B, 4, m) the same of the second sequence
 
 
+class SpanScores(NamedTuple):
+    """Scores of spans, by the places between words where they begin and end."""
+
+    spans: np.ndarray  #: (B, n + 1, n + 1, L)
+
+
+class MatchScores(NamedTuple):
+    """Scores of assignments."""
+
+    match: np.ndarray  #: (B, n, m)
+
+
 @kernel
 def lay_out(scores, problem, i, theta):
     """theta = the part scores of example i."""
@@ -173,6 +185,34 @@ def lay_back_alignment(scores, problem, i, parts):
             scores.first[i, kind, k] = parts[n * m + kind * n + k]
         for j in range(m):
             scores.second[i, kind, j] = parts[n * m + 4 * n + kind * m + j]
+
+
+@lay_out.implements(SpanScores)
+def lay_out_spans(scores, problem, i, theta):
+    n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
+    for j in range(1, n + 1):
+        for a in range(j):
+            for c in range(L):
+                theta[k * L + c] = scores.spans[i, a, j, c]
+            k += 1
+
+
+@lay_back.implements(SpanScores)
+def lay_back_spans(scores, problem, i, parts):
+    n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
+    for j in range(1, n + 1):
+        for a in range(j):
+            for c in range(L):
+                scores.spans[i, a, j, c] = parts[k * L + c]
+            k += 1
+
+
+@lay_out.implements(MatchScores)
+def lay_out_assignment(scores, problem, i, theta):
+    n, m = kernels.length(problem, i), problem.starts[i + 1] - problem.starts[i]
+    for k in range(n):
+        for j in range(m):
+            theta[k * m + j] = scores.match[i, k, j]
 
 
 @compiled_loop

@@ -12,7 +12,9 @@ from partwise import kernels
 from partwise.features.rows import Binary
 from partwise.structures.alignment import alignment_problem
 from partwise.structures.chain import chain_problem
+from partwise.structures.constituency import SpanProblem
 from partwise.structures.dependency import tree_problem
+from partwise.structures.ranking import RankingProblem
 from partwise.structures.semi_markov import segment_problem
 
 ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memory for them
@@ -45,11 +47,25 @@ def _alignment_shell(lengths: np.ndarray, local: int) -> Any:
     return alignment_problem(parts, lengths, local=local, memory=ANY_SIZE)
 
 
+def _span_shell(lengths: np.ndarray, n_labels: int) -> Any:
+    return SpanProblem(np.concatenate([[0], np.cumsum(lengths)]), n_labels)
+
+
+def _assignment_shell(lengths: np.ndarray) -> Any:
+    """Rows are the positions of a ranking and columns its documents."""
+    rows, columns = (np.concatenate([[0], np.cumsum(sizes)]) for sizes in lengths.T)
+    none, outputs = np.zeros(0), np.zeros(int(rows[-1]), np.int32)
+    features = Binary(np.zeros(int(columns[-1]) + 1, np.int64), np.zeros(0, np.int32), 0)
+    return RankingProblem(features, columns, rows, none, none, outputs, outputs, none, none)
+
+
 SHELLS: dict[str, Callable[..., Any]] = {
     "chain": _chain_shell,
     "segments": _segment_shell,
     "tree": _tree_shell,
     "alignment": _alignment_shell,
+    "spans": _span_shell,
+    "assignment": _assignment_shell,
 }
 
 

@@ -235,6 +235,26 @@ class SequenceLabeler(Decoder):
             self.held_out_ = held  # type: ignore[misc]
         return None if held is None else held.judge(self.validation_metric, classes, self.n_jobs)
 
+    # -- from elsewhere -----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_torch(cls, layer: Any, classes: Any = None, linear: Any = None, **parameters: Any) -> SequenceLabeler:
+        """A model with the weights of a CRF layer on a network; torch is not needed for anything it does then.
+
+        Parameters
+        ----------
+        layer : partwise.torch.CRF or torchcrf.CRF
+        classes : sequence, optional
+            The labels, in the layer's order; 0, 1, ... by default.
+        linear : torch.nn.Linear, optional
+            What makes emissions of the network's last states: tokens are then vectors of states, else of emissions.
+        **parameters
+            Of the model. The loss and the constraints are the layer's by default.
+        """
+        from partwise.tasks.tagging.from_layer import labeler_from_layer
+
+        return labeler_from_layer(cls, layer, classes, linear, parameters)
+
     # -- bit by bit ---------------------------------------------------------------------------------------------------
 
     def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, lengths=None):

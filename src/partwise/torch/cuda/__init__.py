@@ -28,7 +28,7 @@ def serves(name: str, tensors: Any, sizes: Any) -> bool:
         from partwise.torch.cuda import alignment
 
         return tensors[0].shape[1] <= alignment.LONGEST
-    return name in ("segments", "tree")
+    return name in ("segments", "tree", "spans")
 
 
 def serves_best(name: str, tensors: Any, sizes: Any) -> bool:
@@ -38,9 +38,9 @@ def serves_best(name: str, tensors: Any, sizes: Any) -> bool:
 
 def module(name: str) -> Any:
     """Where `sums` and `best` of a structure are."""
-    from partwise.torch.cuda import alignment, chain, segments, tree
+    from partwise.torch.cuda import alignment, chain, constituency, segments, tree
 
-    return {"chain": chain, "segments": segments, "tree": tree, "alignment": alignment}[name]
+    return {"chain": chain, "segments": segments, "tree": tree, "alignment": alignment, "spans": constituency}[name]
 
 
 def sums(name: str, tensors: Any, lengths: Tensor, sizes: Any) -> tuple[Tensor, ...]:

@@ -176,13 +176,14 @@ def best(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width
 
 
 def decode(
-    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, stop: Tensor, width: int
-) -> Tensor:
-    """The best labels, (B, width) int64, zero behind the end."""
+    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, start: Tensor, stop: Tensor, width: int,
+    dtype: torch.dtype = torch.int64,
+) -> Tensor:  # fmt: skip
+    """The best labels, (B, width), zero behind the end."""
     rows, L = emissions.shape
     B, device = lengths.shape[0], emissions.device
     values = torch.empty(rows + B, L, dtype=torch.float32, device=device)
-    outputs = torch.zeros(B, width, dtype=torch.int64, device=device)
+    outputs = torch.zeros(B, width, dtype=dtype, device=device)
     strides = _tables(transitions, start, stop)
     sizes = {"L": L, "LP": power_of_2(L)}
     launch(
@@ -204,6 +205,16 @@ def decode(
         num_warps=1,
     )
     return outputs
+
+
+def best_lists(emissions: Tensor, lengths: Tensor | None, transitions: Tensor, start: Tensor, stop: Tensor) -> list[list[int]]:
+    """The best labels of padded sequences (B, T, L), as lists: bytes cross to the host, once."""
+    B, T, L = emissions.shape
+    begins, on_device = layout(B, T, lengths, emissions.device)
+    emissions, transitions, start, stop = (t.detach().contiguous() for t in (emissions, transitions, start, stop))
+    labels = decode(emissions.view(B * T, L), begins, on_device, transitions, start, stop, T, torch.uint8).cpu().numpy().tobytes()
+    ends = [T] * B if lengths is None else lengths.tolist()
+    return [list(labels[i * T : i * T + n]) for i, n in enumerate(ends)]
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -240,6 +251,13 @@ def chain_loss_backward(
 def _(of, emissions, transitions, gold, begins, lengths, memory, width):
     L = emissions.shape[1]
     return torch.empty_like(emissions), emissions.new_empty(L + 2, L, dtype=torch.float32)
+
+
+@chain_loss_backward.register_autograd
+def _(ctx, *_):
+    raise NotImplementedError(
+        "The gradient of this loss has no gradient of its own on a CUDA device: run it inside reference_only()."
+    )
 
 
 def _keep(ctx, inputs, output):

@@ -129,7 +129,7 @@ def descend(BEG, LEN, TR, X, MIDDLE, OUT, T, of_tr, L: tl.constexpr, LP: tl.cons
     x = _values(X, base + h * L, label, L, True) + tl.load(MIDDLE + b * L + label, mask=label < L, other=0.0)
     y = first_best(x, label, LP)
     if d == 0:
-        tl.store(OUT + h, y.to(tl.int64))
+        tl.store(OUT + h, y.to(OUT.dtype.element_ty))
     of_y = L
     of_label = 1
     if d == 0:
@@ -152,10 +152,10 @@ def descend(BEG, LEN, TR, X, MIDDLE, OUT, T, of_tr, L: tl.constexpr, LP: tl.cons
         y1 = _before(c1, TR, y0, of_y, of_label, label, L, LP)
         y2 = _before(c2, TR, y1, of_y, of_label, label, L, LP)
         y = _before(c3, TR, y2, of_y, of_label, label, L, LP)
-        tl.store(OUT + t, y0.to(tl.int64))
-        tl.store(OUT + t + dt, y1.to(tl.int64))
-        tl.store(OUT + t + 2 * dt, y2.to(tl.int64))
-        tl.store(OUT + t + 3 * dt, y.to(tl.int64))
+        tl.store(OUT + t, y0.to(OUT.dtype.element_ty))
+        tl.store(OUT + t + dt, y1.to(OUT.dtype.element_ty))
+        tl.store(OUT + t + 2 * dt, y2.to(OUT.dtype.element_ty))
+        tl.store(OUT + t + 3 * dt, y.to(OUT.dtype.element_ty))
         c0 = f0
         c1 = f1
         c2 = f2
@@ -163,7 +163,7 @@ def descend(BEG, LEN, TR, X, MIDDLE, OUT, T, of_tr, L: tl.constexpr, LP: tl.cons
     for s in range(1 + steps // 4 * 4, steps + 1):
         t = h + s * dt
         y = _before(_values(X, base + t * L, label, L, True), TR, y, of_y, of_label, label, L, LP)
-        tl.store(OUT + t, y.to(tl.int64))
+        tl.store(OUT + t, y.to(OUT.dtype.element_ty))
 
 
 @triton.jit(do_not_specialize=["T", "of_tr", "of_st", "of_en"])

@@ -136,6 +136,8 @@ def gold_score(E, TR, ST, EN, Y, base, first, n, L: tl.constexpr):
         there = t < n
         y = tl.load(Y + first + t, mask=there, other=0).to(tl.int32)
         before = tl.load(Y + first + t - 1, mask=there & (t > 0), other=0).to(tl.int32)
+        y = tl.minimum(tl.maximum(y, 0), L - 1)  # whoever has not had the labels checked stays inside the memory
+        before = tl.minimum(tl.maximum(before, 0), L - 1)
         s = tl.load(E + base + t * L + y, mask=there, other=0.0).to(tl.float32)
         s += tl.load(TR + before * L + y, mask=there & (t > 0), other=0.0).to(tl.float32)
         s += tl.load(ST + y, mask=t == 0, other=0.0).to(tl.float32)

@@ -11,12 +11,15 @@ differences of large scores keep their digits. Time O(n^3), memory 24 n^2 bytes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from partwise.torch.cuda.launch import gathered, launch, power_of_2, settled, share
+from partwise.torch.reference import log_sum_exp
 
 
 @triton.jit(do_not_specialize=["n"])
@@ -101,3 +104,34 @@ def spans(scores: Tensor, lengths: Tensor, best: bool = False) -> tuple[Tensor, 
         sweep, (B,), scores, lengths, charts[0], charts[1], found, values, n, BI=min(tile, 32), BK=tile, BEST=best, num_warps=8
     )
     return values, found
+
+
+def sums(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> list[Tensor]:
+    """log Z and the marginals of spans, (B, n + 1, n + 1, L): the operator `partwise::spans_sums`."""
+    (given,) = tensors
+    dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
+    own = given[..., 0] if given.shape[-1] == 1 else log_sum_exp(given.to(dtype), -1)
+    log_z, found = spans(own[:, :-1, 1:], lengths)
+    found = torch.nn.functional.pad(found, (1, 0, 0, 1)).to(dtype)[..., None]
+    if given.shape[-1] > 1:
+        some = found > 0
+        found = found * torch.where(some, given.to(dtype) - torch.where(some, own[..., None], 0.0), -torch.inf).exp()
+    return [log_z.to(dtype), found]
+
+
+def best(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width: int) -> tuple[Tensor, Tensor]:
+    """Scores of the best trees and the numbers of their spans, in pre-order: the operator `partwise::spans_best`."""
+    (given,) = tensors
+    (L,) = sizes
+    dtype = torch.float64 if given.dtype == torch.float64 else torch.float32
+    own, labels = given[:, :-1, 1:].max(-1)
+    values, found = spans(own, lengths, best=True)
+    n = own.shape[1]
+    place = torch.arange(n * n, device=given.device)
+    there = found.flip(2).flatten(1) > 0  # by begin, then from the longest
+    places = torch.where(there, place, n * n).sort(1).values[:, :width]
+    inside = places < n * n
+    places = torch.where(inside, places, 0)
+    begins, ends = places // max(n, 1), n - places % max(n, 1)
+    labels = labels.flatten(1).gather(1, begins * n + ends - 1) if width else places
+    return values.to(dtype), torch.where(inside, (ends * (ends - 1) // 2 + begins) * L + labels, 0)

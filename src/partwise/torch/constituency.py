@@ -1,0 +1,165 @@
+"""Constituency trees without a grammar: a binary tree over the words, and a label for each of its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+
+
+class Constituency(StructuredDistribution):
+    """The distribution over binary trees whose spans have scores.
+
+        s(y) = sum of spans[i, j, label] over the 2 n - 1 spans of a tree
+
+    Parameters
+    ----------
+    spans : Tensor (B, n + 1, n + 1) or (B, n + 1, n + 1, L)
+        Score of the span of words i .. j - 1, with each label; only entries with i < j are looked at, and padding may hold
+        anything. Single words are spans, too: leave their scores zero where tags are not predicted.
+    lengths : integers (B,), optional
+        Words of each sentence; all n by default.
+    validate : bool
+        Whether NaN and +inf are looked for, on the CPU.
+
+    Notes
+    -----
+    An output is (B, 2 n - 1) integers, one for each span: ``(j (j - 1) / 2 + i) L + label``, the same whatever the padding
+    (`spans_of` takes them apart, `codes_of` makes them). They come in pre-order and are taken in any order. `marginals` has the
+    shape of `spans`. Trees that are not binary have a label for spans that are no constituents, and score it zero; as a target
+    such a tree is a set of binary ones (`trees_with`).
+
+    Cost: O(n^2 L + n^3) time, O(n^2) memory beside the scores.
+
+    Examples
+    --------
+    >>> tree = Constituency(torch.zeros(1, 5, 5))
+    >>> round(float(tree.log_partition.exp()))  # binary trees over four words
+    5
+    """
+
+    structure = "spans"
+
+    def __init__(self, spans: Tensor, *, lengths: Any = None, validate: bool = True):
+        self.labelled = isinstance(spans, Tensor) and spans.dim() == 4
+        if isinstance(spans, Tensor) and spans.dim() in (3, 4) and (spans.shape[1] != spans.shape[2] or spans.shape[1] < 1):
+            raise ValueError(f"'spans' must be (B, n + 1, n + 1) for n words, or (..., L). Got {tuple(spans.shape)}.")
+        spans = check_scores(spans, "spans", 4 if self.labelled else 3, validate)
+        B, n = spans.shape[0], spans.shape[1] - 1
+        lengths = check_lengths(lengths, B, n, "sentence")
+        spans = spans if self.labelled else spans[..., None]
+        super().__init__((spans,), lengths, [spans.shape[-1]], max(2 * n - 1, 0))
+
+    @property
+    def n_labels(self) -> int:
+        """L; 1 where spans have no labels."""
+        return int(self.sizes[0])
+
+    def spans_of(self, outputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Where the spans of outputs begin, where they end, and their labels; of padding, the first word."""
+        number = outputs // self.n_labels
+        begins, ends = (table.to(outputs.device) for table in self._tables())
+        return begins[number], ends[number], outputs % self.n_labels
+
+    def codes_of(self, begins: Tensor, ends: Tensor, labels: Tensor | int = 0) -> Tensor:
+        """Spans as the integers of outputs."""
+        return (ends * (ends - 1) // 2 + begins) * self.n_labels + labels
+
+    def trees_with(self, labels: Tensor) -> Tensor:
+        """The set of all binary trees that have given constituents, as a target: bool, (B, n + 1, n + 1, L).
+
+        `labels` (B, n + 1, n + 1) is the label of each span that is a constituent, and 0 for all others: these have the label 0
+        in the trees, and none crosses a constituent.
+        """
+        labels = labels.to(self.tensors[0].device)
+        if labels.shape != self.tensors[0].shape[:3]:
+            raise ValueError(f"Expected a label for each span, {tuple(self.tensors[0].shape[:3])}. Got {tuple(labels.shape)}.")
+        there = (labels > 0).long()
+        place = torch.arange(there.shape[1], device=there.device)
+        before = (place[:, None] < place).long()
+        further = (there.flip(2).cumsum(2).flip(2) - there) * before  # [i, b]: constituents that begin at i < b and end behind b
+        cross = further.sum(1, keepdim=True) - further.cumsum(1)
+        earlier = (there.cumsum(1) - there) * before  # [a, j]: constituents that begin before a and end at j > a
+        cross = cross + earlier.cumsum(2) - earlier
+        fine = torch.nn.functional.one_hot(labels.clamp(min=0), self.n_labels).bool()
+        return fine & (cross == 0)[..., None]
+
+    def _tables(self) -> tuple[Tensor, Tensor]:
+        """Begins and ends by numbers of spans; there is one even where there are no words."""
+        n = max(self.tensors[0].shape[1] - 1, 1)
+        ends = torch.arange(1, n + 1).repeat_interleave(torch.arange(1, n + 1), output_size=n * (n + 1) // 2)
+        return torch.arange(len(ends)) - ends * (ends - 1) // 2, ends
+
+    def _inside(self) -> Tensor:
+        return (torch.arange(self.width) < 2 * self.lengths[:, None] - 1).to(self.tensors[0].device)
+
+    def check_outputs(self, outputs: Tensor) -> Tensor:
+        """Outputs as int64 (B, 2 n - 1), zero behind the end; an error names the sentence and the span."""
+        outputs, B = torch.as_tensor(outputs), self.lengths.shape[0]
+        if outputs.shape != (B, self.width):
+            raise ValueError(
+                f"Expected twice as many spans as words, less one, shape ({B}, {self.width}). Got {tuple(outputs.shape)}."
+            )
+        inside = self._inside().to(outputs.device)
+        outputs = torch.where(inside, outputs.long(), 0)
+        if outputs.device.type == "cpu" and not torch.compiler.is_compiling():
+            number = outputs // self.n_labels
+            sizes = self.lengths * (self.lengths + 1) // 2
+            wrong = ((outputs < 0) | (number >= sizes[:, None]) & inside).nonzero()
+            if len(wrong):
+                i, t = wrong[0].tolist()
+                raise ValueError(
+                    f"sentence {i}: its span number {t} must be below {int(sizes[i]) * self.n_labels}. Got {int(outputs[i, t])}."
+                )
+            begins, ends, _ = self.spans_of(outputs)
+            a, b, x, y = begins[:, :, None], ends[:, :, None], begins[:, None], ends[:, None]
+            bad = ((a < x) & (x < b) & (b < y)) | ((a == x) & (b == y)).tril(-1)
+            bad = (bad & inside[:, :, None] & inside[:, None]).nonzero()
+            if len(bad):
+                i, t, u = bad[0].tolist()
+                one, two = ((int(begins[i, k]), int(ends[i, k])) for k in (t, u))
+                raise ValueError(f"sentence {i}: the spans {one} and {two} cross, or are the same.")
+        return outputs
+
+    def score_of(self, outputs: Tensor) -> Tensor:
+        (spans,) = self.tensors
+        begins, ends, labels = self.spans_of(self.check_outputs(outputs).to(spans.device))
+        if not self.width:
+            return spans.flatten(1).sum(1) * 0.0
+        places = (begins * spans.shape[1] + ends) * self.n_labels + labels
+        return torch.where(self._inside(), spans.flatten(1).gather(1, places), 0.0).sum(1)
+
+    def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
+        """1 for a span that is not in the tree; for a wrong label of one that is `cost`, 1 by default. Sets: 1 outside."""
+        (spans,) = self.tensors
+        if isinstance(target, Tensor) and target.dtype == torch.bool:
+            return [(~self._full(target)).to(spans)]
+        outputs = self.check_outputs(target).to(spans.device)
+        begins, ends, labels = self.spans_of(outputs)
+        inside = self._inside()
+        which = torch.arange(outputs.shape[0], device=spans.device)[:, None].expand_as(outputs)[inside]
+        begins, ends, labels = begins[inside], ends[inside], labels[inside]
+        there = torch.zeros(spans.shape[:3], dtype=torch.bool, device=spans.device)
+        right = torch.zeros(spans.shape, dtype=torch.bool, device=spans.device)
+        there[which, begins, ends], right[which, begins, ends, labels] = True, True
+        of_label = torch.as_tensor(1.0 if cost is None else cost).to(spans)
+        wrong = torch.where(there[..., None], of_label, torch.ones_like(of_label))
+        return [torch.where(right, torch.zeros_like(of_label), wrong)]
+
+    def restricted(self, allowed: Tensor) -> Constituency:
+        """Only spans (and labels) that are allowed: bool, in the shape of the spans."""
+        (spans,) = self.tensors
+        return self._with([spans.masked_fill(~self._full(allowed), -torch.inf)])
+
+    def _full(self, allowed: Tensor) -> Tensor:
+        allowed = allowed.to(self.tensors[0].device)
+        allowed = allowed[..., None] if allowed.dim() == 3 else allowed
+        return allowed.expand(self.tensors[0].shape)
+
+    def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
+        (spans,) = tensors
+        return spans if self.labelled else spans[..., 0]
