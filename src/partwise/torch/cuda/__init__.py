@@ -1,8 +1,7 @@
 """The oracles on CUDA devices: kernels in Triton, one module for each structure, and how the operators find them.
 
-`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves (float64 or
-very many labels for chains, k best outputs, samples, best spanning trees) goes the way of every other device: sums in plain torch,
-outputs by compiled code on the CPU.
+`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves (float64 or more
+than 128 labels for chains) runs in plain torch; k best outputs, samples and best spanning trees are found by compiled code on the CPU.
 """
 
 from __future__ import annotations
@@ -32,7 +31,9 @@ def serves(name: str, tensors: Any, sizes: Any) -> bool:
 
 
 def serves_best(name: str, tensors: Any, sizes: Any) -> bool:
-    """Whether there is a kernel for the best output."""
+    """Whether the best output is found on the device."""
+    if name == "chain" and HAS_TRITON:  # what has no kernel is done in plain torch
+        return tensors[0].device.type == "cuda"
     return serves(name, tensors, sizes) and not (name == "tree" and not sizes[1])
 
 

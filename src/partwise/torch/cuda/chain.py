@@ -166,6 +166,8 @@ def best(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width
     nodes, begins, table, stop = (t.contiguous() for t in tensors)
     L, B = sizes[0], lengths.shape[0]
     lengths = lengths.to(nodes.device, torch.int32)
+    if not is_served(nodes):
+        return best_by_steps(nodes, begins, table, stop, lengths, width)
     transitions, start = (table[0, :L], table[0, L]) if table.shape[0] == 1 else (table[:, :L], table[:, L])
     stop = stop if stop.shape[0] > 1 else stop[0]
     outputs = decode(nodes, begins, lengths, transitions, start, stop, width)
@@ -173,6 +175,29 @@ def best(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width
     strides = _tables(transitions, start, stop)
     launch(chain_best.score_path, (B,), nodes, begins, lengths, transitions, start, stop, outputs, values, width, *strides, L=L)
     return values, outputs
+
+
+def best_by_steps(
+    nodes: Tensor, begins: Tensor, table: Tensor, stop: Tensor, lengths: Tensor, width: int
+) -> tuple[Tensor, Tensor]:
+    """The same in plain torch, a few operations for each token: float64, or more labels than programs have registers for."""
+    L, B = nodes.shape[1], lengths.shape[0]
+    dtype = torch.float64 if nodes.dtype == torch.float64 else torch.float32
+    nodes, table, stop = nodes.to(dtype), table.to(dtype), stop.to(dtype)
+    x, same = nodes.new_zeros(B, L), torch.arange(L, device=nodes.device).expand(B, L)
+    before = []
+    for t in range(width):
+        inside = (t < lengths)[:, None]
+        here = nodes[torch.where(inside[:, 0], begins + t, 0)]
+        top, label = (x[:, :, None] + table[:, :L]).max(1) if t else (table[:, L].expand(B, L), same)
+        x = torch.where(inside, top + here, x)
+        before.append(torch.where(inside, label, same))
+    values, y = (x + stop).max(1)
+    outputs = torch.zeros(B, width, dtype=torch.int64, device=nodes.device)
+    for t in range(width - 1, -1, -1):
+        outputs[:, t] = torch.where(t < lengths, y, 0)
+        y = before[t].gather(1, y[:, None])[:, 0]
+    return torch.where(lengths > 0, values, 0.0), outputs
 
 
 def decode(
