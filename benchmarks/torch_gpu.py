@@ -1,9 +1,9 @@
 """The kernels of `partwise.torch` on a CUDA device: checks against float64 and figures beside pytorch-crf and torch-struct.
 
-``python -m benchmarks.torch_gpu`` does everything in one go and needs nothing but PyTorch, Triton and this repository: every kernel
-is first compared with the plain-torch twin in float64 (`checks`), then timed (`figures`), by CUDA events, medians, eager and as a
-CUDA graph. Peers are found on the path or in ``build/peers``. What fails is reported and does not stop the rest. The table, JSON and
-tracebacks go to the folder $OUT.
+``python -m benchmarks.torch_gpu`` does everything in one go and needs nothing but PyTorch, Triton and this repository: every
+kernel is first compared with the plain-torch twin in float64 (`checks`), then timed (`figures`), by CUDA events, medians, eager
+and as a CUDA graph. Peers are found on the path or in ``build/peers``. What fails is reported and does not stop the rest. The
+table, JSON and tracebacks go to the folder $OUT.
 """
 
 from __future__ import annotations
@@ -48,15 +48,11 @@ class Run:
             errors = work()
             fine = all(error <= limit for error, limit in errors.values())
             text = ", ".join(
-                f"{k} {error:.1e}{'' if error <= limit else ' > %.0e !!' % limit}" for k, (error, limit) in errors.items()
+                f"{k} {error:.1e}{'' if error <= limit else f' > {limit:.0e} !!'}" for k, (error, limit) in errors.items()
             )
         except Exception as error:
             self.log.write(traceback.format_exc() + "\n")
-            fine, text, errors = (
-                False,
-                f"{type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}",
-                {},
-            )
+            fine, text, errors = False, first_line(error), {}
         self.failures += not fine
         self.checks.append({"name": name, "fine": fine, "errors": {k: e for k, (e, _) in errors.items()}, "text": text})
         self.say(f"{'ok  ' if fine else 'FAIL'} {name}: {text} ({time.time() - clock:.1f} s)")
@@ -67,9 +63,7 @@ class Run:
             value = work()
         except Exception as error:
             self.log.write(traceback.format_exc() + "\n")
-            self.say(
-                f"FAIL {shape} {what} {who}: {type(error).__name__}: {str(error).strip().splitlines()[0][:160] if str(error) else ''}"
-            )
+            self.say(f"FAIL {shape} {what} {who}: {first_line(error)}")
             value = None
         self.rows.append({"shape": shape, "what": what, "who": who, "unit": unit, "value": value})
         if value is not None:
@@ -84,6 +78,12 @@ class Run:
 # ----------------------------------------------------------------------------------------------------------------------
 # Checks
 # ----------------------------------------------------------------------------------------------------------------------
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, in short."""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0][:160] if text else ''}"
 
 
 def apart(a, b) -> float:
@@ -113,6 +113,7 @@ def twin(structure, tensors, lengths, sizes):
 
 
 def chain_batch(B, T, L, spread, seed=0, full=False, each=False, packed=False, dtype=None, device="cuda"):
+    """Random scores of chains, their lengths and sizes."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
@@ -129,6 +130,7 @@ def chain_batch(B, T, L, spread, seed=0, full=False, each=False, packed=False, d
 
 
 def check_chain(B, T, L, spread, bio=False, hole=False, **options):
+    """Sums, best labels and the fused loss."""
     import torch
 
     from partwise.torch import operators
@@ -431,6 +433,7 @@ def check_repeats():
 
 
 def check_opcheck():
+    """What torch asks of an operator."""
     import torch
 
     from partwise.torch.cuda import chain
@@ -447,6 +450,7 @@ def check_opcheck():
 
 
 def check_tree(B, n, spread, projective, single, labels=1):
+    """Sums, and best projective trees."""
     import torch
 
     from partwise.torch import operators
@@ -502,6 +506,7 @@ def best_and_compiled(name, tensors, lengths, sizes, width):
 
 
 def check_spans(B, n, spread, labels):
+    """Sums and best trees over spans."""
     import torch
 
     from partwise.torch import Constituency, operators
@@ -522,6 +527,7 @@ def check_spans(B, n, spread, labels):
 
 
 def check_segments(B, T, D, K, spread):
+    """Sums and best segmentations."""
     import torch
 
     from partwise.torch import SemiMarkov, operators
@@ -544,6 +550,7 @@ def check_segments(B, T, D, K, spread):
 
 
 def check_alignment(B, n, m, spread, local):
+    """Sums and best alignments."""
     import torch
 
     from partwise.torch import Alignment, operators
@@ -582,7 +589,8 @@ def checks(run: Run) -> None:
     run.check("chain, layer", check_layer)
     run.check("chain, 300 labels", lambda: check_many_labels(300))
     for name, work in (
-        ("inputs", check_inputs), ("gradients", check_gradients), ("bad inputs", check_refused), ("two runs, deterministic", check_repeats),
+        ("inputs", check_inputs), ("gradients", check_gradients), ("bad inputs", check_refused),
+        ("two runs, deterministic", check_repeats),
     ):  # fmt: skip
         run.check(f"layer, {name}", work)
     run.check("chain, opcheck", check_opcheck)
@@ -667,6 +675,7 @@ def peak(work: Callable[[], object]) -> float:
 
 
 def chain_figures(run: Run) -> None:
+    """Losses, gradients and labels of chains."""
     import torch
 
     from partwise.torch import CRF
@@ -720,11 +729,12 @@ def chain_figures(run: Run) -> None:
             run.time(label, "decode to lists", "layer, eager", lambda: events(lambda: layer.decode(emissions)))
             if name != "long":
                 chain_peer(run, label, B, T, L, emissions, tags)
-            del sets, emissions
+            del sets
             torch.cuda.empty_cache()
 
 
 def chain_peer(run: Run, label, B, T, L, emissions, tags) -> None:
+    """The same by pytorch-crf."""
     import torch
     from torchcrf import CRF as Peer
 
@@ -742,6 +752,7 @@ def chain_peer(run: Run, label, B, T, L, emissions, tags) -> None:
 
 
 def tree_figures(run: Run) -> None:
+    """Trees over words and over spans, beside torch-struct."""
     import torch
 
     from partwise.torch import operators
@@ -792,6 +803,7 @@ def tree_figures(run: Run) -> None:
 
 
 def other_figures(run: Run) -> None:
+    """Alignments and segmentations, beside torch-struct."""
     import torch
 
     from partwise.torch import operators

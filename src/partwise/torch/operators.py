@@ -2,9 +2,9 @@
 
 An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes
 of its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example
-costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock,
-on ``torch.get_num_threads()`` threads. On CUDA devices kernels in Triton do (`partwise.torch.cuda`). On every other device, and
-for what has no kernel, sums come from the plain-torch twins of `reference`, as inside `reference_only`, and scores are copied to the
+costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock, on
+``torch.get_num_threads()`` threads. On CUDA devices kernels in Triton do (`partwise.torch.cuda`). On every other device, and for
+what has no kernel, sums come from the plain-torch twins of `reference`, as inside `reference_only`, and scores are copied to the
 CPU for best outputs.
 
 `sums` answers log Z and the marginals of all parts, which are its gradient: its backward is a product. Marginals can be

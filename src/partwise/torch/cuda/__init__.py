@@ -1,7 +1,8 @@
 """The oracles on CUDA devices: kernels in Triton, one module for each structure, and how the operators find them.
 
-`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves (float64 or more
-than 128 labels for chains) runs in plain torch; k best outputs, samples and best spanning trees are found by compiled code on the CPU.
+`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves
+(float64 or more than 128 labels for chains) runs in plain torch; k best outputs, samples and best spanning trees are found by
+compiled code on the CPU.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import importlib.util
 from typing import Any
 
 from torch import Tensor
-
 
 HAS_TRITON = importlib.util.find_spec("triton") is not None  # without it nothing is served
 

@@ -6,13 +6,14 @@ Over how many places i and j of the two sequences are used up, with match M, a g
     X(i, j) = log( e^(M + open) + e^(X + extend) )(i - 1, j)
     Y(i, j) = log( e^(M + open) + e^(X + open) + e^(Y + extend) )(i, j - 1),            log Z = log( e^M + e^X + e^Y )(n, m)
 
-Gaps are those of the ends where nothing, or all, of the other sequence is used up. A local alignment begins and ends at any match,
-for the scores of what is left out.
+Gaps are those of the ends where nothing, or all, of the other sequence is used up. A local alignment begins and ends at any
+match, for the scores of what is left out.
 
-One program for each pair goes through the n + m + 1 anti-diagonals i + j = d, all i at once, and back: probabilities flow from cells
-to those they were made from. Charts are float64 and lie slanted, row (i + j) mod (m + 1), so that a diagonal is one run of memory
-and they still have n m cells. On the way back the chart of Y, and that of X a diagonal later, is no longer needed: what flows into
-gaps of the second sequence is left there, and `fold` adds it up by place. Time O(n m), memory 24 n m bytes for each pair.
+One program for each pair goes through the n + m + 1 anti-diagonals i + j = d, all i at once, and back: probabilities flow from
+cells to those they were made from. Charts are float64 and lie slanted, row (i + j) mod (m + 1), so that a diagonal is one run of
+memory and they still have n m cells. On the way back the chart of Y, and that of X a diagonal later, is no longer needed: what
+flows into gaps of the second sequence is left there, and `fold` adds it up by place. Time O(n m), memory 24 n m bytes for each
+pair.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ def climb(
         so = tl.load(S + of_y * MM + j - 1, mask=left, other=low).to(tl.float64)
         se = tl.load(S + (of_y + 1) * MM + j - 1, mask=left, other=low).to(tl.float64)
         v = either(
-            tl.load(M + p2, mask=both, other=low), tl.load(X + p2, mask=both, other=low), tl.load(Y + p2, mask=both, other=low), BEST
+            tl.load(M + p2, mask=both, other=low), tl.load(X + p2, mask=both, other=low),
+            tl.load(Y + p2, mask=both, other=low), BEST,
         )  # fmt: skip
         if LOCAL:
             start = tl.load(OUTER + i - 1, mask=both, other=low) + tl.load(OUTER + H + j - 1, mask=both, other=low)
@@ -98,7 +100,8 @@ def climb(
         if not LOCAL:
             here = tl.where((i == 0) & (j == 0), 0.0, here)
         x = either(
-            tl.load(M + p1 - 1, mask=above, other=low) + fo, tl.load(X + p1 - 1, mask=above, other=low) + fe, fo + float("-inf"), BEST
+            tl.load(M + p1 - 1, mask=above, other=low) + fo, tl.load(X + p1 - 1, mask=above, other=low) + fe,
+            fo + float("-inf"), BEST,
         )  # fmt: skip
         y = either(
             tl.load(M + p1, mask=left, other=low) + so, tl.load(X + p1, mask=left, other=low) + so,
@@ -156,7 +159,7 @@ def descend(
     MATCH, F, S, LEN, OUTER, M, X, Y, Z, RING, GM, GF, N, MM,
     LOCAL: tl.constexpr, BI: tl.constexpr,
 ):  # fmt: skip
-    """Marginals of matches GM (B, N, MM) and of gaps of the first sequence GF (B, 4, N); flows into gaps of the second in Y and X."""
+    """Marginals of matches GM (B, N, MM), of gaps of the first sequence GF (B, 4, N); flows into the others in Y and X."""
     b = tl.program_id(0).to(tl.int64)
     n = tl.load(LEN + b * 2).to(tl.int32)
     m = tl.load(LEN + b * 2 + 1).to(tl.int32)
@@ -297,7 +300,6 @@ def walk_back(F, S, LEN, OUTER, M, X, Y, LAST, OUT, N, MM, LOCAL: tl.constexpr):
     Y += b * H * W
     OUT += b * N
     low = float("-inf")
-    a = low
     state = 0  # 0: match, 1: X, 2: Y
     if not LOCAL:
         place = ((i + j) % W) * H + i
@@ -381,8 +383,8 @@ def sums(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> li
     ring = torch.zeros(B, 2, n + 1, dtype=torch.float64, device=device)
     sizes_of = {"LOCAL": bool(local), "BI": power_of_2(n + 1)}
     launch(
-        descend, (B,), match, first, second, lengths, outer, charts[0], charts[1], charts[2], values, ring, of_match, of_first, n, m,
-        **sizes_of, num_warps=_warps(n),
+        descend, (B,), match, first, second, lengths, outer, charts[0], charts[1], charts[2], values, ring, of_match,
+        of_first, n, m, **sizes_of, num_warps=_warps(n),
     )  # fmt: skip
     launch(fold, (B, m), lengths, charts[1], charts[2], of_second, n, m, **sizes_of, num_warps=_warps(n))
     if local:  # a place is matched, in a gap, or left out

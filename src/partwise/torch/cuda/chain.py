@@ -1,8 +1,8 @@
 """Linear chains on the device: what the operators of `partwise.torch.operators` run on CUDA tensors, and the fused loss.
 
-`chain_loss`, log Z less the score of the gold labels, is an operator of its own: one launch (two, the second normally empty) and one
-workspace forwards, two launches and a small sum backwards, where log Z, the gold score, its gradient and sums over the batch would
-be a dozen operators of torch.
+`chain_loss`, log Z less the score of the gold labels, is an operator of its own: one launch (two, the second normally empty) and
+one workspace forwards, two launches and a small sum backwards, where log Z, the gold score, its gradient and sums over the batch
+would be a dozen operators of torch.
 """
 
 from __future__ import annotations
@@ -99,8 +99,8 @@ def _scan_chunks(
     sizes = {**sizes, "K": CHUNK}
     for again in (False, True):
         launch(
-            chain_chunks.products, (B, chunks), emissions, begins, lengths, transitions, matrices, offsets, flags, chunks, strides[0],
-            **sizes, AGAIN=again, PRECISION="ieee" if INTERPRETED else "tf32x3", num_warps=4 if again else 1,
+            chain_chunks.products, (B, chunks), emissions, begins, lengths, transitions, matrices, offsets, flags, chunks,
+            strides[0], **sizes, AGAIN=again, PRECISION="ieee" if INTERPRETED else "tf32x3", num_warps=4 if again else 1,
         )  # fmt: skip
     launch(
         chain_chunks.link, (B, 2), *given, y, matrices, offsets, edges, out, B, chunks, *strides, **sizes, GOLD=gold, num_warps=1
@@ -112,8 +112,8 @@ def _scan_chunks(
 
 
 def gradient(
-    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, memory: Tensor, gold: Tensor | None, of: Tensor | None,
-    width: int, padded: bool, each: bool,
+    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, memory: Tensor, gold: Tensor | None,
+    of: Tensor | None, width: int, padded: bool, each: bool,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
     """Marginals (rows, L), less the gold labels, times `of` (B,); and those of the transitions, the start and the stop.
 
@@ -142,8 +142,8 @@ def gradient(
         **sizes, PRECISION="ieee" if INTERPRETED else "bf16x3", GOLD=gold is not None, PADDED=padded, num_warps=warps,
     )  # fmt: skip
     launch(
-        chain_gradient.expect_again, (groups, splits), emissions, begins, lengths, transitions, g, states.forward, states.backward,
-        states.shifts, states.flags, parts, B, per, group, stride, **sizes, num_warps=warps,
+        chain_gradient.expect_again, (groups, splits), emissions, begins, lengths, transitions, g, states.forward,
+        states.backward, states.shifts, states.flags, parts, B, per, group, stride, **sizes, num_warps=warps,
     )  # fmt: skip
     if each:
         return found, parts.sum(1) if splits > 1 else parts[:, 0]

@@ -4,7 +4,8 @@ Values only, no back-pointers: two programs of each sequence walk from both ends
 beginnings that end in a label there, and of all endings that follow one. A second kernel walks back from the middle, again both
 ways at once, and finds the best label before by the one column of transitions that the path uses: the sums of the first walk
 again, so the two agree exactly. (Stored pointers were slower: they make the longer walk heavier.) Every sixteenth step the values
-are lowered by their maximum, which keeps float32 exact enough. Time O(T L^2), T / 2 dependent steps and as many back; memory O(T L).
+are lowered by their maximum, which keeps float32 exact enough. Time O(T L^2), T / 2 dependent steps and as many back; memory O(T
+L).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """States of few, very long chains: steps of many places at once.
 
-With few sequences of thousands of tokens `chain_scan` leaves the device idle: its steps are one after the other. Here a sequence is
-cut into chunks of K tokens.
+With few sequences of thousands of tokens `chain_scan` leaves the device idle: its steps are one after the other. Here a sequence
+is cut into chunks of K tokens.
 
 1. `products`: for all chunks at once, the matrix of log sums over paths from each label before a chunk to each at its end:
    O(T L^3) work instead of O(T L^2), on the matrix units.

@@ -4,11 +4,11 @@ The probability of a label at a token is a softmax of a_t + b_t - e_t. The expec
 
     sum_t 2^( a_{t-1}(i) + w(i, j) + b_t(j) - log2 Z_t ),      log2 Z_t = shift_t + log2 sum_j 2^( a_t(j) + b_t(j) - e_t(j) )
 
-Normalising by the step's own sum, rather than by Z, keeps errors from piling up over the sequence. Tiles of tokens are multiplied,
-2^a' times 2^b, on the matrix units (three bfloat16 products for one of float32), so that no tensor with an entry for each pair of
-labels at each token is ever made: each program adds up its tiles, and the programs' sums are added by a last, small sum in a fixed
-order. Where the scan was flagged and the spread of transitions is wider than float32's exponents, `expect_again` adds the same by
-L^2 exponentials a token. Time O(T L^2) for each sequence, all tokens at once; memory O(programs L^2).
+Normalising by the step's own sum, rather than by Z, keeps errors from piling up over the sequence. Tiles of tokens are
+multiplied, 2^a' times 2^b, on the matrix units (three bfloat16 products for one of float32), so that no tensor with an entry for
+each pair of labels at each token is ever made: each program adds up its tiles, and the programs' sums are added by a last, small
+sum in a fixed order. Where the scan was flagged and the spread of transitions is wider than float32's exponents, `expect_again`
+adds the same by L^2 exponentials a token. Time O(T L^2) for each sequence, all tokens at once; memory O(programs L^2).
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
     C(i, j) = s(i, j) + log sum_{i <= k < j} exp( C(i, k) + C(k + 1, j) ),        C(i, i) = s(i, i),        log Z = C(0, n - 1)
 
 One program for each sentence goes through the widths of spans, all spans of a width and all their splits at once, in tiles; then
-back from the widest, where a span's marginal is the sum, over the spans it is half of, of their marginals times the probability of
-that split. For the best tree the same walk back follows the best splits instead. n steps each way instead of n^3, no launch
-between them, no atomic addition: two runs agree bit by bit. Charts are float64: it is widths that take time, not exponentials, and
-differences of large scores keep their digits. Time O(n^3), memory 24 n^2 bytes for each sentence.
+back from the widest, where a span's marginal is the sum, over the spans it is half of, of their marginals times the probability
+of that split. For the best tree the same walk back follows the best splits instead. n steps each way instead of n^3, no launch
+between them, no atomic addition: two runs agree bit by bit. Charts are float64: it is widths that take time, not exponentials,
+and differences of large scores keep their digits. Time O(n^3), memory 24 n^2 bytes for each sentence.
 """
 
 from __future__ import annotations

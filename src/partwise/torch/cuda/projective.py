@@ -6,8 +6,9 @@ spans whose head is on their left or right:
     S(i, j) = log sum_{i <= k < j} exp( r(i, k) + l(k + 1, j) ),     R = S + arc(i -> j),     L = S + arc(j -> i)
     r(i, j) = log sum_{i < k <= j} exp( R(i, k) + r(k, j) ),         l(i, j) = log sum_{i <= k < j} exp( l(i, k) + L(k, j) )
 
-and log Z = r(0, n). One program for each sentence goes through the widths of spans as `constituency` does, and back: probabilities
-flow from spans to what they are made of, or along best splits. Charts are float64. Time O(n^3), memory 88 n^2 bytes for each.
+and log Z = r(0, n). One program for each sentence goes through the widths of spans as `constituency` does, and back:
+probabilities flow from spans to what they are made of, or along best splits. Charts are float64. Time O(n^3), memory 88 n^2 bytes
+for each.
 """
 
 from __future__ import annotations
@@ -199,6 +200,7 @@ def trees(arcs: Tensor, lengths: Tensor, single_root: bool, best: bool = False) 
     values = torch.zeros(B, dtype=torch.float64, device=device)
     tile = min(power_of_2(n + 1), 64)
     launch(
-        sweep, (B,), arcs, lengths, charts, found, values, n, SINGLE=bool(single_root), BI=min(tile, 32), BK=tile, BEST=best, num_warps=8
+        sweep, (B,), arcs, lengths, charts, found, values, n, SINGLE=bool(single_root), BI=min(tile, 32), BK=tile,
+        BEST=best, num_warps=8,
     )  # fmt: skip
     return values, found

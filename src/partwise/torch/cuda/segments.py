@@ -33,7 +33,7 @@ def scan(
     CODES, SEG, LEN, TR, EN, XB, YE, XA, YB, Z, HOW, FROM, T, D, of_tr, of_en,
     K: tl.constexpr, KP: tl.constexpr, DP: tl.constexpr, BEST: tl.constexpr,
 ):  # fmt: skip
-    """Program (b, d): forwards (d = 0) XB = x and YE = y; backwards YB, the mirror of y by first tokens, and XA, that of x by last.
+    """Program (b, d): forwards (d = 0) XB = x and YE = y; backwards YB, the mirror of y by first tokens, XA, that of x by last.
 
     With BEST only forwards: HOW is the best length less 1 of a segment that ends at a token with a label, FROM the best label
     before a segment that begins there.

@@ -1,13 +1,14 @@
 """Sums over all spanning trees of a sentence on the device: Tutte's matrix-tree theorem, by an elimination without a minus sign.
 
-The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at large
-scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps what each
-word's heads weigh, r(m) of the root and w(h, m), and the diagonal only as their sum:
+The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at
+large scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps
+what each word's heads weigh, r(m) of the root and w(h, m), and the diagonal only as their sum:
 
-    p_k = r(k) + sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k,        r(m) += w(k, m) r(k) / p_k,        log Z = sum_k log p_k
+    p_k = r(k) + sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k,        r(m) += w(k, m) r(k) / p_k,        log Z = sum_k
+    log p_k
 
-with words taken out one after the other: sums, products and quotients of what is not negative, so log Z is right to the last digits
-at any spread of scores, without pivots. If the root has exactly one word, p_k is without r(k) but for the last word: the
+with words taken out one after the other: sums, products and quotients of what is not negative, so log Z is right to the last
+digits at any spread of scores, without pivots. If the root has exactly one word, p_k is without r(k) but for the last word: the
 first-order term of Z in the root's weights. (Words that only the root can have must come late then: the one whose p_k is largest
 goes first.) Marginals are w times the derivatives, by the same steps backwards; the one difference in them, 1 less the expected
 number of words that k is the head of, has a small absolute error whatever the scores.
