@@ -18,8 +18,9 @@ _compiled: dict[tuple, Any] = {}
 
 
 def launch(
-    kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, **constants: Any
-) -> None:
+    kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, maxnreg: int | None = None,
+    **constants: Any,
+) -> None:  # fmt: skip
     """Run a kernel on a grid of programs.
 
     From the second time on with arguments of one kind the compiled kernel is run directly: Triton's own way from Python to
@@ -33,11 +34,11 @@ def launch(
     device = arguments[0].device.index
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
-            return launch(kernel, grid, *arguments, num_warps=num_warps, num_stages=num_stages, **constants)
+            return launch(kernel, grid, *arguments, num_warps=num_warps, num_stages=num_stages, maxnreg=maxnreg, **constants)
     key = (id(kernel), device, num_warps, num_stages, *constants.values(), *map(_kind, arguments))
     ready = _compiled.get(key)
     if ready is None:
-        _compiled[key] = kernel[grid](*arguments, num_warps=num_warps, num_stages=num_stages, **constants)
+        _compiled[key] = kernel[grid](*arguments, num_warps=num_warps, num_stages=num_stages, maxnreg=maxnreg, **constants)
         return
     width, height, depth = (*grid, 1, 1)[:3]
     stream = torch._C._cuda_getCurrentRawStream(device)

@@ -1,20 +1,20 @@
 """Sums over all spanning trees of a sentence on the device: Tutte's matrix-tree theorem, by an elimination without a minus sign.
 
-The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at
-large scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps
-what each word's heads weigh, r(m) of the root and w(h, m), and the diagonal only as their sum:
+The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at large
+scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps what each
+word's heads, the root among them, weigh, and the diagonal only as their sum:
 
-    p_k = r(k) + sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k,        r(m) += w(k, m) r(k) / p_k,        log Z = sum_k
-    log p_k
+    p_k = sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k        for all heads h and words m that are left,        log Z = sum_k log p_k
 
-with words taken out one after the other: sums, products and quotients of what is not negative, so log Z is right to the last
-digits at any spread of scores, without pivots. If the root has exactly one word, p_k is without r(k) but for the last word: the
-first-order term of Z in the root's weights. (Words that only the root can have must come late then: the one whose p_k is largest
-goes first.) Marginals are w times the derivatives, by the same steps backwards; the one difference in them, 1 less the expected
-number of words that k is the head of, has a small absolute error whatever the scores.
+with words taken out one after the other: sums, products and quotients of what is not negative, so log Z is right to the last digits
+at any spread of scores, without pivots. That the root has exactly one word is the term of Z of first order in the root's weights:
+these are made so small that no other term counts. Marginals are w times the derivatives, by the same steps backwards; the one
+difference in them, 1 less the expected number of words that k is the head of, has a small absolute error whatever the scores.
 
-One program for each sentence of up to `MOST` words keeps both matrices in its registers, float64. Longer ones go through a
-factorisation and the inverse by torch's linear algebra. Time O(n^3), memory beyond the answer none (O(n^2) for the longer ones).
+One program for each sentence of up to `MOST` words keeps its matrix in registers, float64, and leaves the row and the column of each
+word as they are when it is taken out in memory: the next step needs them, and the way back. A head that is e^300 times less likely
+than another of its word counts as impossible. Longer sentences go through a factorisation and the inverse by torch's linear
+algebra. Time O(n^3), memory O(n^2) for each sentence.
 """
 
 from __future__ import annotations
@@ -26,87 +26,82 @@ from torch import Tensor
 
 from partwise.torch.cuda.launch import launch, power_of_2
 
-MOST = 64  # words
+MOST = 63  # words
+FAINT = tl.constexpr(1e-150)  # what the root's weights are multiplied by if it has exactly one word
+OF_FAINT = tl.constexpr(-345.38776394910684)  # its logarithm
 
 
 @triton.jit
-def _weights(A, m, length, n):
-    """Scores of heads among the words [word, head] and of the root, -inf for what is none."""
-    pair = (m[:, None] < length) & (m[None, :] < length) & (m[:, None] != m[None, :])
-    s = tl.load(A + m[:, None] * (n + 1) + m[None, :] + 1, mask=pair, other=float("-inf")).to(tl.float64)
-    root = tl.load(A + m * (n + 1), mask=m < length, other=float("-inf")).to(tl.float64)
-    return s, root
+def _weights(A, m, j, length, n, SINGLE: tl.constexpr):
+    """Weights of heads j, the root first, of words m over that of the best one; and the logarithm of that."""
+    there = (m < length) & (j <= length) & (j != m + 1)
+    s = tl.load(A + m * (n + 1) + j, mask=there, other=float("-inf")).to(tl.float64)
+    high = tl.max(s, axis=1)
+    high = tl.where(high > float("-inf"), high, 0.0)
+    w = tl.exp(s - high[:, None])
+    if SINGLE:
+        w = tl.where(j == 0, w * FAINT, w)
+    return w, high
 
 
 @triton.jit
-def _taken_out(w, r, now, rest, with_root):
-    """What the words in `rest` are to word `now`: as heads and as its own, each over what all its heads weigh; and that."""
-    heads = tl.where(rest, tl.sum(tl.where(now[:, None], w, 0.0), axis=0), 0.0)
-    words = tl.where(rest, tl.sum(tl.where(now[None, :], w, 0.0), axis=1), 0.0)
-    root = tl.sum(tl.where(now, r, 0.0), axis=0)
-    p = tl.sum(heads, axis=0) + tl.where(with_root, root, 0.0)
-    one = tl.where(p > 0.0, 1.0 / tl.where(p > 0.0, p, 1.0), 0.0)
-    return heads * one, words, root * one, p, one
+def _left_over(S, place, k, length, n):
+    """Row and column of word k when it is taken out: its heads and its words among what is left then."""
+    heads = tl.load(S + k * (n + 1) + place, mask=(place == 0) | ((place > k + 1) & (place <= length)), other=0.0)
+    words = tl.load(S + place * (n + 1) + k + 1, mask=(place > k) & (place < length), other=0.0)
+    return heads, words
 
 
 @triton.jit(do_not_specialize=["n"])
-def eliminate(A, LEN, OUT, Z, n, SINGLE: tl.constexpr, NP: tl.constexpr):
-    """A, OUT (B, n, n + 1): scores and marginals of heads, the root first; Z (B,)."""
+def eliminate(A, LEN, S, OUT, Z, n, SINGLE: tl.constexpr, NP: tl.constexpr):
+    """A, S, OUT (B, n, n + 1): scores of heads, the root first; room; marginals. Z (B,)."""
     b = tl.program_id(0).to(tl.int64)
     length = tl.load(LEN + b).to(tl.int32)
     A += b * n * (n + 1)
+    S += b * n * (n + 1)
     OUT += b * n * (n + 1)
-    m = tl.arange(0, NP)
-    inside = m < length
-    s, root = _weights(A, m, length, n)
-    high = tl.maximum(tl.max(s, axis=1), root)
-    high = tl.where(high > float("-inf"), high, 0.0)
-    w = tl.exp(s - high[:, None])
-    r = tl.exp(root - high)
-    beside = m[:, None] != m[None, :]
-    when = tl.where(inside, NP, -1)  # in which step a word is taken out
-    value = tl.sum(tl.where(inside, high, 0.0), axis=0)
-    for step in range(0, length):
-        if SINGLE:
-            sums = tl.where(when == NP, tl.sum(tl.where((when == NP)[None, :], w, 0.0), axis=1), -1.0)
-            k = tl.min(tl.where(sums == tl.max(sums, axis=0), m, NP), axis=0)
-        else:
-            k = step
-        now = m == k
-        when = tl.where(now, step, when)
-        with_root = step == length - 1
-        if not SINGLE:
-            with_root = step >= 0
-        heads, words, of_root, p, _ = _taken_out(w, r, now, when == NP, with_root)
-        value += tl.where(p > 0.0, tl.log(tl.where(p > 0.0, p, 1.0)), float("-inf"))
-        w += tl.where(beside, words[:, None] * heads[None, :], 0.0)
-        r += words * of_root
-    tl.store(Z + b, value)
-    of_w = tl.zeros((NP, NP), tl.float64)
-    of_r = tl.zeros((NP,), tl.float64)
+    place = tl.arange(0, NP)
+    m = place[:, None]
+    j = place[None, :]
+    inside = (m < length) & (j <= length)
+    w, high = _weights(A, m, j, length, n, SINGLE)
+    tl.store(S + m * (n + 1) + j, w, mask=inside & ((m == 0) | (j == 1)))
+    sums = tl.full((NP,), 1.0, tl.float64)
+    for k in range(0, length):
+        tl.debug_barrier()
+        heads, words = _left_over(S, place, k, length, n)
+        p = tl.sum(heads, axis=0)
+        sums = tl.where(place == k, p, sums)
+        heads *= tl.where(p > 0.0, 1.0 / tl.where(p > 0.0, p, 1.0), 0.0)
+        w += words[:, None] * heads[None, :]
+        tl.store(S + m * (n + 1) + j, w, mask=inside & (m > k) & ((m == k + 1) | (j == k + 2)))
+    value = tl.where(sums > 0.0, tl.log(tl.where(sums > 0.0, sums, 1.0)), float("-inf"))
+    value = tl.sum(value, axis=0) + tl.sum(tl.where(place < length, high, 0.0), axis=0)
+    tl.store(S + place * (n + 1) + place + 1, sums, mask=place < length)
+    tl.debug_barrier()
+    of = tl.zeros((NP, NP), tl.float64)
     for back in range(0, length):
-        step = length - 1 - back
-        now = when == step
-        rest = when > step
-        with_root = back == 0
-        if not SINGLE:
-            with_root = back >= 0
-        heads, words, of_root, p, one = _taken_out(w, r, now, rest, with_root)
-        up = tl.sum(of_w * heads[None, :], axis=1) + of_r * of_root
-        left = (1.0 - tl.sum(words * up, axis=0)) * one
-        across = tl.sum(of_w * (words * one)[:, None], axis=0) + left
-        below = tl.sum(of_r * (words * one), axis=0) + tl.where(with_root, left, 0.0)
+        k = length - 1 - back
+        heads, words = _left_over(S, place, k, length, n)
+        p = tl.load(S + k * (n + 1) + k + 1)
+        one = tl.where(p > 0.0, 1.0 / tl.where(p > 0.0, p, 1.0), 0.0)
+        up = tl.sum(of * (heads * one)[None, :], axis=1)
+        left = 1.0 - tl.sum(words * up, axis=0)
+        across = (tl.sum(of * words[:, None], axis=0) + left) * one
         up = tl.minimum(tl.maximum(up, 0.0), 1e300)  # not infinite: it may be multiplied by 0
         across = tl.minimum(tl.maximum(across, 0.0), 1e300)
-        below = tl.minimum(tl.maximum(below, 0.0), 1e300)
-        of_w = tl.where(now[:, None] & rest[None, :], across[None, :], of_w)
-        of_w = tl.where(now[None, :] & rest[:, None], up[:, None], of_w)
-        of_r = tl.where(now, below, of_r)
-    s, root = _weights(A, m, length, n)
+        of = tl.where((m == k) & ((j == 0) | (j > k + 1)), across[None, :], of)
+        of = tl.where((j == k + 1) & (m > k), up[:, None], of)
+    w, high = _weights(A, m, j, length, n, SINGLE)
+    found = w * of
     possible = value > float("-inf")
-    found = tl.where(possible, tl.exp(s - high[:, None]) * of_w, 0.0)
-    tl.store(OUT + m[:, None] * (n + 1) + m[None, :] + 1, found, mask=(m < n)[:, None] & (m < n)[None, :])
-    tl.store(OUT + m * (n + 1), tl.where(possible, tl.exp(root - high) * of_r, 0.0), mask=m < n)
+    if SINGLE:
+        value -= OF_FAINT
+        roots = tl.sum(tl.sum(tl.where(j == 0, found, 0.0), axis=1), axis=0)
+        possible = possible & (roots < 1.5)  # else there are only trees with two words of the root, or more
+    value = tl.where(length == 0, 0.0, value)
+    tl.store(Z + b, tl.where(possible, value, float("-inf")))
+    tl.store(OUT + m * (n + 1) + j, tl.where(possible, found, 0.0), mask=(m < n) & (j <= n))
 
 
 def trees(scores: Tensor, lengths: Tensor, single_root: bool, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -114,12 +109,13 @@ def trees(scores: Tensor, lengths: Tensor, single_root: bool, dtype: torch.dtype
     B, n, _ = scores.shape
     if n > MOST:
         return by_factors(scores, lengths, single_root)
+    room = torch.empty(scores.shape, dtype=torch.float64, device=scores.device)
     found = torch.empty(scores.shape, dtype=dtype, device=scores.device)
     values = torch.empty(B, dtype=dtype, device=scores.device)
-    width = power_of_2(n)
+    width = power_of_2(n + 1)
     launch(
-        eliminate, (B,), scores.contiguous(), lengths, found, values, n, SINGLE=single_root, NP=width,
-        num_warps=1 if width == 16 else 4 if width == 32 else 8,
+        eliminate, (B,), scores.contiguous(), lengths, room, found, values, n, SINGLE=single_root, NP=width,
+        num_warps=1 if width == 16 else 4 if width == 32 else 8, maxnreg=128,
     )  # fmt: skip
     return values, found
 
