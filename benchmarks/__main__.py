@@ -39,6 +39,7 @@ NAMES = (
     "cluster",
     "refusal_limit",
     "gaps",
+    "dictionaries",
 )
 QUICK = ("startup", "short_runs", "encoding", "chunking", "tagging")  # what --short runs unless told otherwise
 

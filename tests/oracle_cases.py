@@ -20,7 +20,8 @@ from partwise.structures import (
 )
 from partwise.structures.alignment.pair_tables import pair_tables
 from partwise.structures.chain.pairs import observed_pairs, with_pairs
-from partwise.structures.constituency.problem import grammar_problem, make_grammar
+from partwise.structures.constituency.grammar import make_grammar, make_labels
+from partwise.structures.constituency.problem import grammar_problem
 
 SCALES = [0.0, 1.0, 30.0, 300.0, 1e4, 1e6]
 
@@ -176,6 +177,21 @@ def grammar_cases(draw):
     trees = [np.zeros(0, np.int32) if tree is None else tree for tree in trees]
     x = random_rows(rng, sum(n * (n + 1) // 2 for n in lengths), 4, draw(st.sampled_from(["dense", "sparse", "binary"])))
     problem = grammar_problem(x, lengths, grammar, trees, np.concatenate([tags[:n] for n in lengths]))
+    return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
+
+
+@st.composite
+def label_cases(draw):
+    """Sentences of up to four words without a grammar, with random weights (problem, w): known tags, or none."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    S, lengths = draw(st.integers(1, 3)), draw(st.lists(st.integers(0, 4), min_size=2, max_size=2))
+    labels = make_labels(rng.integers(-1, 2, S), np.flatnonzero(rng.random(S) < 0.7), np.flatnonzero(rng.random(S) < 0.7))
+    tags = np.where(rng.random(4) < 0.3, rng.integers(0, 2, 4), -1)
+    trees = [random_tree(rng, labels, n, tags[:n]) for n in lengths]
+    lengths = [0 if tree is None else n for n, tree in zip(lengths, trees, strict=True)]
+    trees = [np.zeros(0, np.int32) if tree is None else tree for tree in trees]
+    x = random_rows(rng, sum(n * (n + 1) // 2 for n in lengths), 4, draw(st.sampled_from(["dense", "sparse", "binary"])))
+    problem = grammar_problem(x, lengths, labels, trees, np.concatenate([tags[:n] for n in lengths]))
     return problem, rng.normal(size=kernels.n_weights(problem)) * draw(st.sampled_from(SCALES))
 
 

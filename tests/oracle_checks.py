@@ -71,6 +71,22 @@ def check_oracles(problem, w, digits=1e-12):
             assert log_z - parts[parts > 0.0] @ theta[parts > 0.0] == pytest.approx(entropy, abs=1e-8 * size + rounding)
 
 
+def check_max_marginals(problem, w, digits=1e-12):
+    """Of every part the best output that has it, found by looking at all."""
+    size = max(1.0, np.abs(w).max(initial=0.0))
+    for i in range(kernels.n_examples(problem)):
+        n = kernels.n_parts(problem, i)
+        theta, parts, own, right = np.zeros(n), np.full(n, 7.0), np.zeros(n), np.full(n, -np.inf)
+        kernels.score(problem, i, w, theta)
+        truth = Enumeration(problem, i, theta)
+        for y, value in zip(truth.outputs, truth.values, strict=True):
+            own[:] = 0.0
+            kernels.indicate(problem, i, y, 1.0, own)
+            right[own > 0.0] = np.maximum(right[own > 0.0], value)
+        assert kernels.max_marginals(problem, i, theta, parts) == pytest.approx(truth.best, rel=digits, abs=digits * size)
+        np.testing.assert_allclose(parts, right, rtol=digits, atol=10 * digits * size)
+
+
 def check_features(problem, w):
     rng = np.random.default_rng(0)
     size = max(1.0, np.abs(w).max(initial=0.0))

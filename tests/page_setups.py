@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,9 @@ def tagging(folder: Path) -> dict[str, Any]:
     labeler = SequenceLabeler(max_epochs=2).fit(X, y)
     for name in ("train.txt.gz", "huge.txt.gz"):
         (folder / name).write_bytes(gzip.compress(sentences(12, 0).encode()))
-    (folder / "dev.txt").write_text(sentences(6, 1))
+    (folder / "train.txt").write_text(sentences(12, 0))
+    for name in ("dev.txt", "test.txt"):
+        (folder / name).write_text(sentences(6, 1))
     return {
         "X": X, "y": y, "X_train": X, "y_train": y, "X_test": X_test, "y_test": y_test, "labeler": labeler,
         "batches": [(X[:4], y[:4]), (X[4:], y[4:])], "labels": sorted({one for labels in y for one in labels}),
@@ -97,7 +101,7 @@ def ranking(folder: Path) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    copies("rank", folder, "train.txt")
+    copies("rank", folder, "train.txt", "vali.txt", "test.txt", "new.txt")
     X = np.random.default_rng(0).normal(size=(40, 3))
     y, groups = (X[:, 0] > 0).astype(int), np.repeat(np.arange(10), 4)
     frame = pandas.DataFrame(X, columns=["a", "b", "c"]).assign(qid=groups)
@@ -115,30 +119,106 @@ def solvers(folder: Path) -> dict[str, Any]:
 
 
 def alignment(folder: Path) -> dict[str, Any]:
-    """Aligned pairs over the letters of proteins."""
-    for name in ("pairs.tsv", "test.tsv"):
+    """Aligned pairs over the letters of proteins, and two sequences that are not aligned."""
+    (folder / "sequences.fasta").write_text(">a\nHEAGAWGHEE\n>b\nPAWHEAE\n")
+    for name in ("pairs.tsv", "more.tsv", "test.tsv"):
         (folder / name).write_text("HEAGAWGHE-E\t--P-AW-HEAE\nPAWHEAE\tPGWHE-E\n")
     return {}
 
 
 def folding(folder: Path) -> dict[str, Any]:
     """RNA."""
-    copies("fold", folder, "train.fasta", "test.fasta")
+    copies("fold", folder, "train.fasta", "dev.fasta", "test.fasta", "new.fasta")
     return {}
 
 
 def parsing(folder: Path) -> dict[str, Any]:
     """A treebank."""
-    copies("parse", folder, "en-train.conllu", "en-test.conllu")
+    copies("parse", folder, "en-train.conllu", "en-dev.conllu", "en-test.conllu", "text.conllu")
     return {}
 
 
+def trained(verb: str, file: Path, model: Path, *options: str) -> None:
+    """A model of a file."""
+    from typer.testing import CliRunner
+
+    from partwise.cli.app import app
+
+    ran = CliRunner().invoke(app, ["train", verb, str(file), "-o", str(model), "--epochs", "2", *options])
+    assert ran.exit_code == 0, ran.output
+
+
 def suspects(folder: Path) -> dict[str, Any]:
-    """A treebank and RNA, with enough of each for five folds."""
-    copies("parse", folder, "train.conllu")
-    copies("fold", folder, "rna.fasta")
-    for name in ("train.conllu", "rna.fasta"):
-        (folder / name).write_bytes(b"\n".join([(folder / name).read_bytes()] * 4))
+    """A file of each kind, with enough in it for five folds, and models of them."""
+    files = {
+        "parse": ("train.conllu", "parser"), "fold": ("rna.fasta", "folder"), "align": ("pairs.tsv", "aligner"),
+        "constituency": ("train.mrg", "constituents"), "graph": ("graphs.jsonl", "graph"), "rank": ("queries.txt", "ranker"),
+    }  # fmt: skip
+    for verb, (name, model) in files.items():
+        copies(verb, folder, name)
+        text = (folder / name).read_text().rstrip("\n") + "\n"
+        many = [text.replace("qid:", f"qid:{k}") for k in range(4)] if verb == "rank" else [text] * 4
+        (folder / name).write_text(("\n" if verb == "parse" else "").join(many))
+        trained(verb, folder / name, folder / f"{model}.model")
+    (folder / "train.txt").write_text(sentences(12, 0))
+    trained("tag", folder / "train.txt", folder / "model")
+    return {}
+
+
+def constituency(folder: Path) -> dict[str, Any]:
+    """Trees."""
+    copies("constituency", folder, "train.mrg", "dev.mrg", "test.mrg", "new.mrg")
+    return {}
+
+
+def graphs(folder: Path) -> dict[str, Any]:
+    """Graphs to label, and factor graphs to solve."""
+    copies("graph", folder, "train.jsonl", "dev.jsonl", "test.jsonl")
+    (folder / "grid.uai").write_text("MARKOV\n2\n2 2\n1\n2 0 1\n4\n1.0 2.0 3.0 1.0\n")
+    (folder / "parsing.fg").write_text("2\n1\n0.5\n-0.5\nXOR 2 1 2\n")
+    return {}
+
+
+def packed(folder: Path) -> dict[str, Any]:
+    """Parts of a corpus."""
+    for k, name in enumerate(("part-0.gz", "part-1.gz", "a.txt.gz", "b.txt.gz")):
+        (folder / name).write_bytes(gzip.compress(sentences(8, k).encode()))
+    return {}
+
+
+def report(folder: Path) -> dict[str, Any]:
+    """A model, its training file, and a file to judge it by."""
+    (folder / "train.txt").write_text(sentences(40, 0))
+    (folder / "test.txt").write_text(sentences(10, 1))
+    trained("tag", folder / "train.txt", folder / "model")
+    return {}
+
+
+def segments(folder: Path) -> dict[str, Any]:
+    """Chunks, and two lists of phrases."""
+    for k, name in enumerate(("train.txt", "dev.txt", "test.txt", "new.txt")):
+        (folder / name).write_text(sentences(12, k))
+    for name in ("cities.txt", "names.txt"):
+        (folder / name).write_text("New York\nUlm\n")
+    return {}
+
+
+def bridges(folder: Path) -> dict[str, Any]:
+    """What an annotation tool has written, and texts to label."""
+    text = "Ada lives in Paris ."
+    (folder / "marked.jsonl").write_text(
+        json.dumps({"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}, {"start": 13, "end": 18, "label": "LOC"}]})
+        + "\n"
+    )
+    if importlib.util.find_spec("pyarrow") is not None:
+        import pyarrow.parquet
+
+        rows = [(i, *token) for i, one in enumerate(make_sentences(12, seed=0)) for token in one]
+        table = pyarrow.table(dict(zip(("sentence", "w", "pos", "chunk"), map(list, zip(*rows, strict=True)), strict=True)))
+        for name in ("train.parquet", "dev.parquet"):
+            pyarrow.parquet.write_table(table, folder / name)
+    for name in ("new.txt", "test.txt"):
+        (folder / name).write_text("Ada 0 3\nlives 4 9\nin 10 12\nUlm 13 16\n")
     return {}
 
 
@@ -158,5 +238,6 @@ def nothing(folder: Path) -> dict[str, Any]:
 SETUPS = {
     "README.md": tagging, "estimators.md": tagging, "features.md": tagging, "coming-from.md": coming_from, "metrics.md": metrics,
     "latent.md": latent, "ranking.md": ranking, "solvers.md": solvers, "alignment.md": alignment, "folding.md": folding,
-    "parsing.md": parsing, "suspects.md": suspects, "chunker.md": chunker,
+    "parsing.md": parsing, "suspects.md": suspects, "chunker.md": chunker, "constituency.md": constituency, "graphs.md": graphs,
+    "packed.md": packed, "report.md": report, "segments.md": segments, "bridges.md": bridges,
 }  # fmt: skip

@@ -18,6 +18,16 @@ def chain(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **opt
     return LinearChain(draw(len(lengths), max(lengths), L), draw(L, L), draw(L), draw(L), lengths=lengths, **options)
 
 
+def stepwise(seed=0, lengths=(3, 1, 0), L=3, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(*shape):
+        return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+    B, T = len(lengths), max(lengths)
+    return LinearChain(draw(B, T, L), draw(B, T - 1, L, L), draw(L), draw(L), lengths=lengths, **options)
+
+
 def tree(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0, **options):
     generator = torch.Generator().manual_seed(seed)
     n = max(lengths)
@@ -54,6 +64,7 @@ def constituency(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0
 
 CASES = {
     "chain": chain,
+    "chain, step by step": stepwise,
     "segments": segments,
     "spanning": tree,
     "spanning, many roots": lambda **given: tree(**given, single_root=False),

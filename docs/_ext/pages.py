@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import kernel_words
+
 DOCS = Path(__file__).parent.parent
 ROOT = DOCS.parent
 
@@ -87,4 +89,5 @@ def setup(app: Any) -> dict[str, Any]:
     """Called by Sphinx."""
     app.connect("source-read", read)
     app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", kernel_words.add, priority=100)  # before numpydoc
     return {"parallel_read_safe": True}

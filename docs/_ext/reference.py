@@ -95,8 +95,12 @@ def page() -> str:
 
 
 def write(folder: Path) -> None:
-    """``index.rst`` in `folder`, if it is not there already in this form."""
+    """``index.rst`` in `folder`, if it is not there already in this form; pages of names that are gone are removed."""
     folder.mkdir(exist_ok=True)
+    pages = {f"{module}.{name}" for _, _, module, _ in LISTS for name in names_of(module)}
+    for path in folder.glob("partwise.*.rst"):
+        if path.stem not in pages:
+            path.unlink()
     path, text = folder / "index.rst", page()
     if not path.exists() or path.read_text(encoding="utf-8") != text:
         path.write_text(text, encoding="utf-8")

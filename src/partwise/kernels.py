@@ -33,10 +33,6 @@ from partwise.engine.compilation import Kernel, MissingKernel, compiled_loop, ke
 
 SEARCHED = 32  # outputs of one example that a search over costs keeps at most
 
-# ---------------------------------------------------------------------------------------------------------------------
-# Sizes
-# ---------------------------------------------------------------------------------------------------------------------
-
 
 @kernel
 def n_examples(problem):
@@ -120,6 +116,11 @@ def forbid(problem, i, theta, t, code, far):
 @kernel
 def expected(problem, i, theta, parts):
     """Write the part marginals E[z] under p(y) ~ exp(theta . z(y)) into parts and return log sum_y exp(theta . z(y))."""
+
+
+@kernel
+def max_marginals(problem, i, theta, parts):
+    """parts[k] = the score of the best output that has part k, -inf if none has; return that of the best of all."""
 
 
 @kernel(default=True)
@@ -292,8 +293,7 @@ def with_targets(problem, targets):
     """
     if "targets" not in getattr(problem, "_fields", ()):
         raise TypeError(
-            f"CCCP (ramp losses, partial labels) needs the kernel 'with_targets', and {type(problem).__name__} has no field "
-            "'targets' that it could replace. Write one with @with_targets.implements."
+            f"CCCP (ramp losses) needs the kernel 'with_targets', and {type(problem).__name__} has no field 'targets'."
         )
     return problem._replace(targets=targets)
 

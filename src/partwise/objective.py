@@ -23,6 +23,8 @@ from partwise.losses.in_loops import add_gradient, evaluate, workspace
 from partwise.losses.penalty import Entropy, above, add_penalty, mixed_bound, penalty
 from partwise.losses.records import Family, Loss
 
+__all__ = ["Value", "best_outputs", "completions", "is_convex", "likeliest_beta", "losses_at", "mean_cost", "objective"]
+
 SLICE = 4096  # examples per call of a compiled loop: how long Ctrl-C may have to wait
 BLOCK = 4096  # weights per block: a few vectors of that length stay in the nearest cache
 BELOW = 1e-4  # a loss less than zero by more than that is no rounding error
@@ -79,6 +81,17 @@ class Value(NamedTuple):
 
     With an L1 penalty, which has no gradient, `gradient` is that of the rest of P.
     `residual` is 1/2 ||gradient||^2 (nan: not computed): how far from a stationary point; if P is convex, the gap is no larger.
+
+    Attributes
+    ----------
+    primal : float
+        P(w).
+    dual : float
+        A lower bound of the optimum; nan: none is known.
+    gradient : array (weights,)
+        Of P.
+    residual : float
+        1/2 ||gradient||^2; nan: not computed.
     """
 
     primal: float
@@ -93,12 +106,29 @@ class Value(NamedTuple):
 
 
 def is_convex(problem: Any, loss: Loss) -> bool:
-    """Whether P is convex: then it has a dual bound."""
+    """Whether P is convex: then it has a dual bound.
+
+    Parameters
+    ----------
+    problem : packed problem
+    loss : Loss
+        From `partwise.LOSSES`, or a record with parameters.
+    """
     return loss.is_convex and not kernels.is_partial(problem)
 
 
 def losses_at(problem: Any, loss: Loss, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """L_i(w) of every example. One oracle call each."""
+    """L_i(w) of every example. One oracle call each.
+
+    Parameters
+    ----------
+    problem : packed problem
+    loss : Loss
+        From `partwise.LOSSES`, or a record with parameters.
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
+    """
     kernels.check_weights(problem, w)
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
         return np.concatenate(parts.each(losses_at, loss, w))
@@ -242,6 +272,23 @@ def objective(
     Cost: one oracle call per example; memory: the gradient and one vector of length d per thread. A caller who comes
     again and again hands in a `pool`, a list of vectors (d,) float64 that may be overwritten: they are used instead of
     new memory, whose first touch costs as much as a pass of arithmetic. The gradient is the caller's to put back.
+
+    Parameters
+    ----------
+    problem : packed problem
+    loss : Loss
+        From `partwise.LOSSES`, or a record with parameters.
+    C : array (examples,)
+        Weights of the losses.
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
+    pool : list, optional
+        Vectors to work in, kept from call to call.
+    l1_ratio : float
+        Share of the L1 norm in the regulariser.
+    penalty_weight : array (weights,), optional
+        Weights of squares in the regulariser, 1 by default.
     """
     pool = [] if pool is None else pool
     losses = np.zeros(kernels.n_examples(problem))
@@ -280,7 +327,15 @@ Outputs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def best_outputs(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outputs:
-    """Best output of every example: outputs end to end, their offsets (N + 1,), and their scores (N,)."""
+    """Best output of every example: outputs end to end, their offsets (N + 1,), and their scores (N,).
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
+    """
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
         return end_to_end(parts.each(best_outputs, w))
     return outputs_by(best_pass, problem, w, n_jobs)
@@ -291,6 +346,13 @@ def completions(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> Outpu
 
     A score of -inf: no acceptable output of that example obeys the constraints. ``kernels.with_targets(problem, outputs)`` is
     the next convex problem of CCCP.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
     """
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
         return end_to_end(parts.each(completions, w))
@@ -318,7 +380,15 @@ def outputs_by(oracle: Any, problem: Any, w: np.ndarray, n_jobs: int | None) -> 
 
 
 def mean_cost(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> float:
-    """Mean cost of the best outputs against the gold ones."""
+    """Mean cost of the best outputs against the gold ones.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
+    """
     out, starts, _ = best_outputs(problem, w, n_jobs)
     costs = np.zeros(len(starts) - 1)
     cost_pass(problem, starts, out, costs)
@@ -329,6 +399,13 @@ def likeliest_beta(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> fl
     """The inverse temperature of highest likelihood: minimises the convex beta -> sum_i log sum_y exp beta (s(y) - s(y_i)).
 
     About twenty passes over the examples.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
     """
     import scipy.optimize
 

@@ -17,6 +17,8 @@ from partwise.engine.ragged import taken
 from partwise.engine.threads import in_threads, n_threads
 from partwise.kernels import chunks
 
+__all__ = ["Evidence", "evidence", "kbest", "marginals", "parts", "values_of_targets"]
+
 
 @compiled_loop
 def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_z):
@@ -28,6 +30,19 @@ def marginal_pass(problem, first, last, w, beta, theta, parts, starts, out, log_
         if beta != 1.0:
             scores *= beta
         log_z[i] = kernels.expected(problem, i, scores, parts)
+        for t in range(starts[i + 1] - starts[i]):
+            for c in range(width):
+                out[starts[i] + t, c] = parts[t * width + c]
+
+
+@compiled_loop
+def max_marginal_pass(problem, first, last, w, theta, parts, starts, out):
+    """Node max-marginals, laid end to end in the rows of `out`."""
+    width = kernels.width(problem)
+    for i in range(first, last):
+        scores = theta[: kernels.n_parts(problem, i)]
+        kernels.score(problem, i, w, scores)
+        kernels.max_marginals(problem, i, scores, parts)
         for t in range(starts[i + 1] - starts[i]):
             for c in range(width):
                 out[starts[i] + t, c] = parts[t * width + c]
@@ -52,7 +67,17 @@ def value_pass(problem, first, last, w, theta, values):
 
 
 class Evidence(NamedTuple):
-    """What weights make of the truth of all examples, position by position of their outputs, end to end."""
+    """What weights make of the truth of all examples, position by position of their outputs, end to end.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> Evidence._fields
+    ('starts', 'given', 'believed', 'disputed')
+    """
 
     starts: np.ndarray  #: (N + 1,) where the positions of the examples begin
     given: np.ndarray  #: (positions,) probability of what is given there; 1 where nothing is
@@ -107,7 +132,27 @@ def score_pass(problem, i, w, theta):
 
 
 def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Node marginals (positions of all examples, labels) under p(y) ~ exp(beta s(y)), and the log-partition of every example."""
+    """Node marginals (positions of all examples, labels) under p(y) ~ exp(beta s(y)), and the log-partition of every example.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    beta : float
+        The inverse temperature.
+    n_jobs : int, optional
+        Threads; never changes the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> p, log_z = marginals(problem, w, 1.0)
+    >>> p.round(3).tolist()
+    [[0.622, 0.378], [0.378, 0.622]]
+    """
     kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     out, log_z = np.zeros((starts[-1], kernels.width(problem))), np.zeros(len(starts) - 1)
@@ -119,8 +164,40 @@ def marginals(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = Non
     return out, log_z
 
 
+def max_marginals(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
+    """Node max-marginals (positions of all examples, labels): the score of the best output that has that label there."""
+    kernels.check_weights(problem, w)
+    starts, parts = kernels.sizes(problem)
+    out = np.zeros((starts[-1], kernels.width(problem)))
+
+    def run(chunk):
+        max_marginal_pass(problem, *chunk, w, np.zeros(parts), np.zeros(parts), starts, out)
+
+    in_threads(run, chunks(problem), n_jobs)
+    return out
+
+
 def evidence(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None) -> Evidence:
-    """What weights make of the truth, under p(y) ~ exp(beta s(y)). One pass: the best output, and sums over all, in threads."""
+    """What weights make of the truth, under p(y) ~ exp(beta s(y)). One pass: the best output, and sums over all, in threads.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    beta : float
+        The inverse temperature.
+    n_jobs : int, optional
+        Threads; never changes the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> evidence(problem, w, 1.0).believed.tolist()
+    [0, 1]
+    """
     kernels.check_weights(problem, w)
     _, parts = kernels.sizes(problem)
     found = no_evidence(problem)
@@ -134,7 +211,26 @@ def evidence(problem: Any, w: np.ndarray, beta: float, n_jobs: int | None = None
 
 
 def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The k best outputs end to end (k, positions), their scores (N, k), and how many each example has (N,)."""
+    """The k best outputs end to end (k, positions), their scores (N, k), and how many each example has (N,).
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    k : int
+    n_jobs : int, optional
+        Threads; never changes the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> outputs, scores, found = kbest(problem, w, 2)
+    >>> outputs.tolist(), scores.tolist()
+    ([[0, 1], [1, 0]], [[0.5, 0.0], [0.5, 0.0]])
+    """
     kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1
@@ -155,7 +251,24 @@ def kbest(problem: Any, w: np.ndarray, k: int, n_jobs: int | None = None) -> tup
 
 
 def values_of_targets(problem: Any, w: np.ndarray, n_jobs: int | None = None) -> np.ndarray:
-    """The score of every example's target output."""
+    """The score of every example's target output.
+
+    Parameters
+    ----------
+    problem : packed problem
+    w : array (weights,)
+    n_jobs : int, optional
+        Threads; never changes the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> values_of_targets(problem, w).tolist()
+    [0.5, 0.5]
+    """
     kernels.check_weights(problem, w)
     _, parts = kernels.sizes(problem)
     values = np.zeros(kernels.n_examples(problem))
@@ -177,7 +290,26 @@ def part_pass(problem, i, w, beta, theta, parts):
 
 
 def parts(problem: Any, i: int, w: np.ndarray, beta: float) -> np.ndarray:
-    """The probability of every part of example i."""
+    """The probability of every part of example i.
+
+    Parameters
+    ----------
+    problem : packed problem
+    i : int
+        The example.
+    w : array (weights,)
+    beta : float
+        The inverse temperature.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import LOSSES, multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> w = np.array([0.5, 0.0, 0.0, 0.5])
+    >>> parts(problem, 0, w, 1.0).round(3).tolist()
+    [0.622, 0.378]
+    """
     kernels.check_weights(problem, w)
     n = int(kernels.n_parts(problem, i))
     theta, out = np.zeros(n), np.zeros(n)

@@ -1,5 +1,7 @@
 """Frames of pandas, polars and Arrow: the same answers as from lists, whatever order rows are in."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -58,13 +60,81 @@ def test_vectors_gaps_and_mistakes():
     frame = pandas.DataFrame({"s": [0, 0], "w": ["a", None], "v": [[0.5, 1.0], [0.0, 2.0]], "y": ["A", float("nan")]})
     X, y = sequences_of(frame, "s", None, "y")
     assert X == [[{"w": "a", "v": {"0": 0.5, "1": 1.0}}, {"v": {"0": 0.0, "1": 2.0}}]] and y == [["A", None]]
-    with pytest.raises(KeyError, match="There is no column 'z'. The columns are: s, w, v, y"):
+    with pytest.raises(ValueError, match="there is no column 'z'. The columns are: s, w, v, y"):
         fit_frame(SequenceLabeler(), frame, group="z", label="y")
-    with pytest.raises(ValueError, match="SequenceLabeler needs 'group'"):
+    with pytest.raises(ValueError, match="which rows are a sentence. Name the column"):
         fit_frame(SequenceLabeler(), frame, label="y")
-    with pytest.raises(ValueError, match="The column 'w' holds something that is no number"):
+    with pytest.raises(ValueError, match="the column 'w' holds something that is no number"):
         fit_frame(Classifier(), frame, label="y", features=["w"])
-    with pytest.raises(ValueError, match="Row 1 has no value in the column 's'"):
+    with pytest.raises(ValueError, match="row 1, has no value in the column 's'"):
         sequences_of(pandas.DataFrame({"s": [0, float("nan")], "w": ["a", "b"]}), "s")
     with pytest.raises(TypeError, match="Expected a frame"):
         sequences_of([1], "s")
+
+
+GROUP = {"SegmentLabeler": "sentence", "DependencyParser": "sentence"}
+FRAMES = {
+    "SegmentLabeler": (
+        {"sentence": [1, 1, 1, 2, 2], "w": ["a", "b", "c", "a", "b"], "y": ["B-X", "I-X", "O", "B-X", "I-X"]},
+        {"label": "y"},
+        {"predicted": ["B-X", "I-X", "O", "B-X", "I-X"]},
+    ),
+    "DependencyParser": (
+        {
+            "sentence": [1, 1, 2, 2],
+            "form": ["dogs", "bark", "cats", "run"],
+            "head": [2.0, 0.0, 2.0, 0.0],
+            "deprel": ["s", "r"] * 2,
+        },
+        {},
+        {"predicted_head": [2, 0, 2, 0], "predicted_deprel": ["s", "r", "s", "r"]},
+    ),
+    "ConstituencyParser": (
+        {"tree": ["(S (A a) (B b))", "(S (A a) (B c))"]},
+        {},
+        {"predicted": ["(S (A a) (B b))", "(S (A a) (B c))"]},
+    ),
+    "RnaFolder": ({"sequence": ["GAAAC", "AA"], "structure": ["(...)", ".."]}, {}, {"predicted": ["(...)", ".."]}),
+    "Aligner": ({"row1": ["AC-T"], "row2": ["ACGT"]}, {}, {"predicted_row1": ["AC-T"], "predicted_row2": ["ACGT"]}),
+}
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_every_task_that_has_tables(name, kind):
+    import partwise
+
+    columns, given, expected = FRAMES[name]
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    frame = frame_of(kind, rows)
+    estimator = fit_frame(getattr(partwise, name)(max_epochs=20), frame, group=GROUP.get(name), **given)
+    found = predict_frame(estimator, frame)
+    assert {column: listed(found, column) for column in expected} == expected
+    again = predict_frame(estimator, found)  # it has the columns already: they are replaced
+    assert {column: listed(again, column) for column in expected} == expected
+
+
+def test_who_has_no_tables_and_who_finds_columns_alone():
+    pandas = pytest.importorskip("pandas")
+    import partwise
+
+    frame = pandas.DataFrame({"form": ["a"]})
+    with pytest.raises(TypeError, match="natural for Classifier, .*Got GraphLabeler"):
+        fit_frame(partwise.GraphLabeler(), frame)
+    with pytest.raises(ValueError, match="DependencyParser finds columns by their titles"):
+        fit_frame(partwise.DependencyParser(), frame, label="head")
+    with pytest.raises(ValueError, match="needs 'label'"):
+        fit_frame(Ranker(), frame, group="form")
+
+
+def test_a_version_that_was_not_tested_is_warned_of_once(monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    from partwise.bridges import frames
+
+    monkeypatch.setattr(frames, "_warned", set())
+    monkeypatch.setattr(pandas, "__version__", "99.1")
+    with pytest.warns(UserWarning, match="tested with pandas 2 to 3; this is 99.1"):
+        frames.kind_of(pandas.DataFrame({"a": [1]}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frames.kind_of(pandas.DataFrame({"a": [1]}))

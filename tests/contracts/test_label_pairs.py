@@ -5,6 +5,7 @@ import pytest
 
 import partwise
 from partwise import SequenceLabeler
+from partwise.crfsuite import CRF
 
 pytestmark = pytest.mark.interpreted
 
@@ -49,7 +50,55 @@ def test_what_cannot_be_is_refused(model):
         SequenceLabeler(templates=TEMPLATES, columns=["w"], order=2).fit(X, y)
     with pytest.raises(ValueError, match="extend: templates of label pairs"):
         SequenceLabeler(templates=TEMPLATES, columns=["w"]).partial_fit(X, y)
-    with pytest.raises(ValueError, match="pairs=True: not for a model with templates"):
+    with pytest.raises(ValueError, match="pairs=True: not for a model with features of label pairs"):
         model.predict_marginals(X, pairs=True)
     with pytest.raises(ValueError, match="SegmentLabeler: templates of label pairs"):
         partwise.SegmentLabeler(templates=TEMPLATES).fit([["a"]], [["B-X"]])
+
+
+def as_attributes(X, strings):
+    """Words as attributes of label pairs; one of the token, too."""
+    return [[["bias", f"pair:{w}"] if strings else {"bias": 1.0, "pair:word": w} for (w,) in one] for one in X]
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_attributes_make_transitions_look_at_the_input(strings, tmp_path):
+    """The same as templates B, where features are attributes; the CRF of the face of sklearn-crfsuite has them, too."""
+    X, y = swapped(20)
+    X = as_attributes(X, strings)
+    model = SequenceLabeler("crf", pair_attributes="pair:", C=10.0, solver="lbfgs").fit(X, y)
+    assert model.score(X, y) == 1.0 and model.feature_names_ == ["bias"]
+    assert list(model.encoder_.pairs.vocabulary) == ["pair:same", "pair:other"] or not strings
+    assert SequenceLabeler("crf", C=10.0, solver="lbfgs").fit(X, y).score(X, y) < 0.9
+    model.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_marginals(X)[0], model.predict_marginals(X)[0])
+    crf = CRF(c2=0.05, pair_attributes="pair:", max_iterations=100).fit(X, y)
+    assert crf.score(X, y) == 1.0 and crf.attributes_ == ["bias"]
+
+
+def test_all_pairs_on_request(tmp_path):
+    """A weight for every pair of labels, seen or not: the same optimum where nothing else was to be learnt, and more weights."""
+    X, y = swapped(20)
+    few, all_ = (
+        SequenceLabeler("crf", templates=TEMPLATES, columns=["w"], C=10.0, solver="lbfgs", label_pairs=which).fit(X, y)
+        for which in ("observed", "all")
+    )
+    assert len(few.encoder_.pair_table[1]) == 4 and len(all_.encoder_.pair_table[1]) == 8
+    assert all_.weights_.size == few.weights_.size + 4 and all_.result_.primal < few.result_.primal
+    all_.save(tmp_path / "model")
+    assert partwise.load(tmp_path / "model").predict(X) == y
+    with pytest.raises(ValueError, match="'label_pairs' parameter .* Got 'some'"):
+        SequenceLabeler(label_pairs="some").fit(X, y)
+
+
+def test_attributes_of_pairs_that_cannot_be_are_refused():
+    y = [["A", "B"]]
+    with pytest.raises(ValueError, match="token 1 of sequence 0: .* they cannot have values"):
+        SequenceLabeler(pair_attributes="pair:").fit([[{"a": 1}, {"pair:x": 0.5}]], y)
+    with pytest.raises(ValueError, match="'pair_attributes' parameter .* is for attributes"):
+        SequenceLabeler(pair_attributes="pair:", templates=TEMPLATES, columns=["w"]).fit([[("a",), ("b",)]], y)
+    with pytest.raises(ValueError, match="need all training data at once"):
+        SequenceLabeler(pair_attributes="pair:").partial_fit([[["a"], ["pair:b"]]], y)
+    with pytest.raises(ValueError, match="'pair_attributes' parameter .* must be a string or None"):
+        SequenceLabeler(pair_attributes=3).fit([[["a"], ["b"]]], y)

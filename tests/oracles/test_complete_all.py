@@ -9,7 +9,8 @@ from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.oracles.complete_all import complete_all
 from partwise.structures import chain_problem, tree_problem
-from partwise.structures.constituency.problem import grammar_problem, make_grammar
+from partwise.structures.constituency.grammar import make_grammar
+from partwise.structures.constituency.problem import grammar_problem
 
 pytestmark = pytest.mark.interpreted
 

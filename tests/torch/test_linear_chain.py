@@ -40,6 +40,26 @@ def test_scores_of_each_sequence():
         assert torch.equal(both.argmax[i], alone.argmax[0])
 
 
+def test_transitions_of_each_step():
+    torch.manual_seed(0)
+    emissions, transitions, start = torch.randn(2, 4, 3).double(), torch.randn(3, 3).double(), torch.randn(3).double()
+    steps = transitions.expand(2, 3, 3, 3).contiguous()
+    steps[1, 2] = torch.nan  # behind the end
+    same = LinearChain(emissions, transitions, start, lengths=[4, 3])
+    each = LinearChain(emissions, steps, start, lengths=[4, 3], validate=False)
+    torch.testing.assert_close(same.log_partition, each.log_partition)
+    torch.testing.assert_close(same.entropy[:1], each.entropy[:1])
+    torch.testing.assert_close(same.marginals[1], each.marginals[1].sum(1))
+    assert torch.equal(same.argmax, each.argmax)
+    target = torch.tensor([[0, 1, 2, 0], [2, 2, 1, 0]])
+    for loss in ("crf", "hinge"):
+        torch.testing.assert_close(structured_loss(same, target, loss), structured_loss(each, target, loss))
+    with pytest.raises(ValueError, match="'transitions' for each step must have shape"):
+        LinearChain(emissions, steps[:, :2])
+    with pytest.raises(ValueError, match="over the same outputs"):
+        same.kl(each)
+
+
 @pytest.mark.parametrize("view", ["transposed", "expanded"])
 def test_any_memory_order(view):
     torch.manual_seed(0)

@@ -18,7 +18,19 @@ TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class TextSpan(NamedTuple):
-    """Characters `start` to `end` (which is the first one behind it), and what they are."""
+    """Characters `start` to `end` (which is the first one behind it), and what they are.
+
+    Attributes
+    ----------
+    start, end : int
+        Characters, `end` being the first one behind the span.
+    label : str
+
+    Examples
+    --------
+    >>> TextSpan(0, 3, "PER")
+    TextSpan(start=0, end=3, label='PER')
+    """
 
     start: int
     end: int
@@ -27,7 +39,20 @@ class TextSpan(NamedTuple):
 
 @dataclass
 class AnnotatedText:
-    """A text, its spans, and its tokens where a tool gave them."""
+    """A text, its spans, and its tokens where a tool gave them.
+
+    Attributes
+    ----------
+    text : str
+    spans : list of TextSpan
+    tokens : list of (start, end), optional
+        Where a tool gave them; else they are found by `tokenise`.
+
+    Examples
+    --------
+    >>> AnnotatedText("Ada sleeps", [TextSpan(0, 3, "PER")]).spans[0].label
+    'PER'
+    """
 
     text: str
     spans: list[TextSpan] = field(default_factory=list)
@@ -46,6 +71,10 @@ class AnnotatedText:
 
 def tokenise(text: str) -> list[tuple[int, int]]:
     """Where tokens begin and end: runs of letters and digits, and every other character that is not blank by itself.
+
+    Parameters
+    ----------
+    text : str
 
     Examples
     --------

@@ -196,7 +196,22 @@ def check_format(name: str, parameter: str) -> None:
 
 
 def read_annotations(path: str | Path, format: str) -> list[AnnotatedText]:
-    """Texts with their spans from a file (or a folder, for brat) in one of the `FORMATS`."""
+    """Texts with their spans from a file (or a folder, for brat) in one of the `FORMATS`.
+
+    Parameters
+    ----------
+    path : path
+        A file; for brat a .ann file, or a folder of them.
+    format : str
+        One of the `FORMATS`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> _ = Path("one.jsonl").write_text('{"text": "Ada sleeps", "label": [[0, 3, "PER"]]}')
+    >>> read_annotations("one.jsonl", "doccano")[0].spans
+    [TextSpan(start=0, end=3, label='PER')]
+    """
     check_format(format, "format")
     return list(READERS[format](Path(path)))
 
@@ -205,6 +220,21 @@ def write_annotations(documents: Sequence[AnnotatedText], path: str | Path, form
     """Write them; returns the files. With brat there are two for each text: ``NAME-1.txt``, ``NAME-1.ann``, and so on.
 
     adjust : whether spans that do not begin and end with tokens are widened to whole tokens; otherwise column files refuse them.
+
+    Parameters
+    ----------
+    documents : list of AnnotatedText
+    path : path
+    format : str
+        One of the `FORMATS`.
+    adjust : bool
+        Whether spans that do not begin and end with tokens are widened to whole tokens; otherwise column files refuse them.
+
+    Examples
+    --------
+    >>> text = AnnotatedText("Ada sleeps", [TextSpan(0, 3, "PER")])
+    >>> write_annotations([text], "one.txt", "columns")[0].read_text().split()
+    ['Ada', '0', '3', 'B-PER', 'sleeps', '4', '10', 'O']
     """
     from partwise.files.whole_file import whole_file
 

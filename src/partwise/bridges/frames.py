@@ -1,179 +1,197 @@
-"""Data frames: a row for each token, document or example, a column that says which belong together.
+"""Data frames: a row for each token, word, document or example, and a column that says which belong together.
 
 Frames of pandas and polars and tables of Arrow are taken alike, and answers come back in the same kind. Rows of a group need not
 be neighbours; groups come in the order of their first rows, rows in the order of the frame.
 
-==================  ===================================================================
-`SequenceLabeler`    a row is a token, a group a sequence
-`Ranker`             a row is a document, a group a query
-`Classifier`         a row is an example; there is no group
-==================  ===================================================================
+====================  ===================================================================================================
+`SequenceLabeler`      a row is a token, a group a sequence: strings are attributes, numbers values, lists vectors
+`SegmentLabeler`       a row is a token, a group a sentence; labels are those of chunks
+`DependencyParser`     a row is a word, a group a sentence; columns form, lemma, upos, xpos, feats, head, deprel
+`Ranker`               a row is a document, a group a query
+`Classifier`           a row is an example; there is no group
+`ConstituencyParser`   a row is a sentence: the column tree, or sentence
+`RnaFolder`            a row is a sequence: the columns sequence and structure
+`Aligner`              a row is a pair: the columns row1 and row2
+====================  ===================================================================================================
+
+What a task makes of a table is said where the task is (`partwise.tasks.common.tables`); parquet files on the command line are
+read in the same way.
 """
 
 from __future__ import annotations
 
-import math
+import sys
+import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-import numpy as np
+from partwise.tasks.common.registry import BY_ESTIMATOR, TASKS
+from partwise.tasks.common.tables import Grid, TaskTable, titled
 
-KINDS = ("pandas", "polars", "pyarrow")
+#: packages, and their first and last major versions that the tests ran with
+TESTED = {"pandas": (2, 3), "polars": (1, 2), "pyarrow": (14, 26)}
+_warned: set[str] = set()
 
 
 def kind_of(frame: Any) -> str:
-    """Whose it is."""
+    """Whose it is. A version that was not tested is warned of, once."""
     home = type(frame).__module__.partition(".")[0]
-    if home not in KINDS or not hasattr(frame, "columns"):
+    if home not in TESTED or not hasattr(frame, "columns"):
         raise TypeError(f"Expected a frame of pandas or polars, or a table of Arrow. Got {type(frame).__name__}.")
+    version, (first, last) = str(getattr(sys.modules[home], "__version__", "0")), TESTED[home]
+    if home not in _warned and version.split(".")[0].isdigit() and not first <= int(version.split(".")[0]) <= last:
+        _warned.add(home)
+        warnings.warn(f"partwise was tested with {home} {first} to {last}; this is {version}.", stacklevel=3)
     return home
 
 
-def names_in(frame: Any) -> list[str]:
-    """Its columns."""
-    return list(frame.column_names if kind_of(frame) == "pyarrow" else frame.columns)
-
-
-def column(frame: Any, name: Hashable) -> list[Any]:
-    """The values of a column, or an error that says which there are."""
-    if name not in names_in(frame):
-        raise KeyError(f"There is no column {name!r}. The columns are: {', '.join(map(str, names_in(frame)))}.")
-    if kind_of(frame) == "pandas":
-        return frame[name].tolist()
-    return frame[name].to_list() if kind_of(frame) == "polars" else frame[name].to_pylist()
-
-
-def with_column(frame: Any, name: str, values: Sequence[Any]) -> Any:
-    """The frame with one more column, the last."""
+def grid_of(frame: Any, name: str = "the frame") -> Grid:
+    """The columns of a frame as lists."""
     kind = kind_of(frame)
     if kind == "pandas":
-        return frame.assign(**{name: values})
+        return Grid(list(frame.columns), [frame.iloc[:, k].tolist() for k in range(frame.shape[1])], name)
+    if kind == "polars":
+        return Grid(list(frame.columns), [column.to_list() for column in frame.get_columns()], name)
+    return Grid(list(frame.column_names), [column.to_pylist() for column in frame.columns], name)
+
+
+def with_columns(frame: Any, columns: dict[str, list[Any]]) -> Any:
+    """The frame with more columns; those that are there under these names are replaced."""
+    kind = kind_of(frame)
+    if kind == "pandas":
+        return frame.assign(**columns)
     if kind == "polars":
         import polars
 
-        return frame.with_columns(polars.Series(name, values))
+        return frame.with_columns(*(polars.Series(name, values) for name, values in columns.items()))
     import pyarrow
 
-    return frame.append_column(name, pyarrow.array(values))
-
-
-def groups_of(frame: Any, group: Hashable | None) -> list[list[int]]:
-    """Numbers of the rows of each group; None: all rows are one."""
-    if group is None:
-        return [list(range(len(frame)))]
-    found: dict[Any, list[int]] = {}
-    for row, value in enumerate(column(frame, group)):
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            raise ValueError(f"Row {row} has no value in the column {group!r}, which says what it belongs to.")
-        found.setdefault(value, []).append(row)
-    return list(found.values())
-
-
-def features_in(frame: Any, features: Sequence[str] | None, *others: Hashable | None) -> list[str]:
-    """Which columns describe a row: those that are named, or all but `others`."""
-    if features is not None:
-        return list(features)
-    found = [name for name in names_in(frame) if name not in others]
-    if not found:
-        raise ValueError("There is no column left that would describe a row.")
-    return found
-
-
-def as_attribute(value: Any) -> Any:
-    """What `SequenceLabeler` takes: strings, numbers, and vectors as numbers by place; None: nothing is known."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return None
-    if isinstance(value, list | tuple | np.ndarray):
-        if len(value) and isinstance(value[0], str):
-            return list(value)
-        return {str(k): float(one) for k, one in enumerate(value)}
-    return value.item() if isinstance(value, np.generic) else value
+    for name, values in columns.items():
+        frame = frame.drop_columns([name]) if name in frame.column_names else frame
+        frame = frame.append_column(name, pyarrow.array(values))
+    return frame
 
 
 def sequences_of(
     frame: Any, group: Hashable | None, features: Sequence[str] | None = None, label: Hashable | None = None
 ) -> tuple:
-    """Sequences of tokens as dicts, and their labels (None without `label`), for a `SequenceLabeler`."""
-    names = features_in(frame, features, group, label)
-    columns = {name: [as_attribute(value) for value in column(frame, name)] for name in names}
-    rows = groups_of(frame, group)
-    X = [[{name: columns[name][r] for name in names if columns[name][r] is not None} for r in own] for own in rows]
-    if label is None:
-        return X, None
-    labels = [None if isinstance(one, float) and math.isnan(one) else one for one in column(frame, label)]
-    return X, [[labels[r] for r in own] for own in rows]
+    """Sequences of tokens as dicts, and their labels (None without `label`), for a `SequenceLabeler`.
+
+    Parameters
+    ----------
+    frame : pandas or polars frame, Arrow table
+    group : str or None
+        The column that says which rows are one sequence; None: all are one.
+    features : sequence of str, optional
+        The columns that describe a token (default: all others).
+    label : str, optional
+        The column of labels.
+
+    Returns
+    -------
+    X : list of lists of dicts
+    y : list of lists of labels, or None
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"s": [1, 1, 2], "word": ["a", "dog", "it"], "tag": ["D", "N", "P"]})
+    >>> sequences_of(frame, "s", label="tag")
+    ([[{'word': 'a'}, {'word': 'dog'}], [{'word': 'it'}]], [['D', 'N'], ['P']])
+    """
+    from partwise.tasks.tagging.table import sequences
+
+    grid = grid_of(frame)
+    names = grid.others(group, label) if features is None else list(features)
+    return sequences(grid, grid.groups(group), names, label)
 
 
-def matrix_of(frame: Any, features: Sequence[str]) -> np.ndarray:
-    """Numbers of all rows; says which column has others."""
-    columns = []
-    for name in features:
-        try:
-            columns.append(np.array(column(frame, name), np.float64))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"The column {name!r} holds something that is no number. Leave it out, or encode it first."
-            ) from None
-    return np.column_stack(columns)
-
-
-def role_of(estimator: Any) -> str:
-    """The task of an estimator, by the name of its class."""
-    known = {"SequenceLabeler": "tokens", "Ranker": "documents", "Classifier": "rows"}
+def table_of(estimator: Any) -> TaskTable:
+    """What an estimator makes of a table, by the task that the registry knows it for."""
     for cls in type(estimator).__mro__:
-        if cls.__name__ in known:
-            return known[cls.__name__]
-    raise TypeError(f"A frame is natural for {', '.join(known)}. Got {type(estimator).__name__}.")
+        if (task := BY_ESTIMATOR.get(cls.__name__)) is not None and task.table is not None:
+            return task.table
+    able = ", ".join(task.estimator for task in TASKS if task.table is not None)
+    raise TypeError(f"A frame is natural for {able}. Got {type(estimator).__name__}.")
 
 
 def fit_frame(
-    estimator: Any, frame: Any, *, label: str, group: str | None = None, features: Sequence[str] | None = None, **fit: Any
+    estimator: Any,
+    frame: Any,
+    *,
+    label: str | None = None,
+    group: str | None = None,
+    features: Sequence[str] | None = None,
+    **fit: Any,
 ) -> Any:
     """Train on a frame.
 
     Parameters
     ----------
-    estimator : SequenceLabeler, Ranker or Classifier
+    estimator : estimator
+        Of any task but graphs; see `partwise.bridges.frames` for what a row is.
     frame : pandas or polars frame, Arrow table
-    label : str
-        The column of labels, or of grades. Tokens without a value are unlabelled.
+    label : str, optional
+        The column of labels, or of grades, for tasks that have one; tokens without a value are unlabelled. Parsers, folders and
+        aligners find their columns by title.
     group : str, optional
-        The column that says which rows belong together: sentences, queries.
+        The column that says which rows belong together: sentences, queries. By default one that is called so: ``sentence``,
+        ``qid``, ...
     features : sequence of str, optional
         The columns that describe a row (default: all others).
     **fit
         Handed on to `fit`.
+
+    Returns
+    -------
+    estimator
+        It has an attribute more, ``frame_features_``: the columns that were learned from.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"s": [1, 1, 2, 2], "word": ["a", "dog", "the", "cat"], "tag": ["D", "N", "D", "N"]})
+    >>> labeler = fit_frame(partwise.SequenceLabeler(max_epochs=5), frame, group="s", label="tag")
+    >>> predict_frame(labeler, frame, group="s")["predicted"].tolist()
+    ['D', 'N', 'D', 'N']
     """
-    role = role_of(estimator)
-    if role != "rows" and group is None:
-        raise ValueError(f"{type(estimator).__name__} needs 'group': the column that says which rows belong together.")
-    names = features_in(frame, features, group, label)
-    if role == "tokens":
-        estimator.fit(*sequences_of(frame, group, names, label), **fit)
-    elif role == "documents":
-        rows = groups_of(frame, group)
-        order = [r for own in rows for r in own]
-        numbers = np.repeat(np.arange(len(rows)), [len(own) for own in rows])
-        grades = np.array(column(frame, label))
-        estimator.fit(matrix_of(frame, names)[order], grades[order], groups=numbers, **fit)
-    else:
-        estimator.fit(matrix_of(frame, names), np.array(column(frame, label)), **fit)
-    estimator.frame_features_ = names
+    table = table_of(estimator)
+    if label is None and table.needs_label:
+        raise ValueError(f"{type(estimator).__name__} needs 'label': the column to learn.")
+    estimator.frame_features_ = table.fit(estimator, grid_of(frame), label, group, features, **fit)
     return estimator
 
 
 def predict_frame(
     estimator: Any, frame: Any, *, group: str | None = None, features: Sequence[str] | None = None, name: str = "predicted"
 ) -> Any:
-    """The frame with one more column: labels, classes, or scores to sort documents by."""
-    role = role_of(estimator)
-    names = list(features or getattr(estimator, "frame_features_", None) or features_in(frame, None, group))
-    if role != "tokens":
-        answers = estimator.predict(matrix_of(frame, names))
-        return with_column(frame, name, list(np.asarray(answers).tolist()))
-    answers = [None] * len(frame)
-    X, _ = sequences_of(frame, group, names)
-    for own, labels in zip(groups_of(frame, group), estimator.predict(X), strict=True):
-        for row, label in zip(own, labels, strict=True):
-            answers[row] = label
-    return with_column(frame, name, answers)
+    """The frame with the answers as one more column: labels, classes, structures, or scores to sort documents by.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Trained, by `fit_frame` or otherwise.
+    frame : pandas or polars frame, Arrow table
+    group : str, optional
+        As in `fit_frame`.
+    features : sequence of str, optional
+        The columns that describe a row (default: those of `fit_frame`, or all others).
+    name : str
+        Of the new column. Answers of several parts have several: ``predicted_head`` and ``predicted_deprel``, ``predicted_row1``
+        and ``predicted_row2``.
+
+    Returns
+    -------
+    frame
+        Of the kind that was given.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> frame = pandas.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "class": ["low", "low", "high", "high"]})
+    >>> classifier = fit_frame(partwise.Classifier(max_epochs=50, fit_intercept=True), frame, label="class")
+    >>> predict_frame(classifier, pandas.DataFrame({"x": [0.2, 2.9]}))["predicted"].tolist()
+    ['low', 'high']
+    """
+    names = features or getattr(estimator, "frame_features_", None) or None
+    return with_columns(frame, titled(table_of(estimator).predict(estimator, grid_of(frame), group, names), name))

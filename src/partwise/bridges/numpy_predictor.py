@@ -21,6 +21,22 @@ def export_numpy(model: Any, path: str | Path) -> int:
     """Write a fitted `SequenceLabeler` to `path`; returns how many bytes that are.
 
     Models of order 1 without hidden states can be written, whatever their tokens are, unless features are hashed.
+
+    Parameters
+    ----------
+    model : SequenceLabeler
+        Trained.
+    path : path
+        Of the file to write, ``tagger.py``.
+
+    Examples
+    --------
+    >>> import runpy
+    >>> from partwise import SequenceLabeler
+    >>> model = SequenceLabeler(max_epochs=5).fit([[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]])
+    >>> n_bytes = export_numpy(model, "tagger.py")
+    >>> [list(labels) for labels in runpy.run_path("tagger.py")["predict"]([[["a"], ["b"]]])]
+    [['A', 'B']]
     """
     from partwise.bridges import standalone_tagger
     from partwise.files.whole_file import whole_file

@@ -253,9 +253,10 @@ class Dependencies(Component):
         """All heads at once: one by one, a tree that is half written could be a circle."""
         import numpy as np
 
-        number = doc.vocab.strings.add
-        rows = [[head - k, number(relation)] for k, (head, relation) in enumerate(zip(heads, relations, strict=True))]
-        doc.from_array(["HEAD", "DEP"], np.array(rows, np.int64).astype(np.uint64))
+        distances = (np.array(heads, np.int64) - np.arange(len(heads))).astype(np.uint64)  # negative ones wrap, as spaCy has them
+        numbers = np.array([doc.vocab.strings.add(relation) for relation in relations], np.uint64)  # hashes: up to 64 bits
+        rows: Any = np.column_stack([distances, numbers])
+        doc.from_array(["HEAD", "DEP"], rows)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Attachment scores, punctuation left out, as spaCy counts them."""

@@ -10,6 +10,7 @@ from typing import Any
 from partwise.cli.common import in_words, print_json, show
 from partwise.cli.model_verbs import all_options, alone, load, options_for
 from partwise.cli.options import JOBS, JSON, QUIET, Parameter, Verb
+from partwise.cli.tables import text_of
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.registry import TASKS, RegisteredTask
@@ -51,7 +52,7 @@ def run(model: Path, file: str | None, jobs: int, as_json: bool, quiet: bool, **
         loaded, task = load(model, jobs)
         options = options_for(task, "evaluate", given, model)
     seconds("load")
-    told = task.command.evaluate(loaded, str(model) if file is None else file, options, seconds)
+    told = task.command.evaluate(loaded, text_of(task, str(model) if file is None else file, options), options, seconds)
     seconds("score")
     if not (quiet and as_json):
         show(told.text, sys.stderr if as_json else sys.stdout)

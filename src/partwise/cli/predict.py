@@ -13,6 +13,7 @@ from partwise.cli.common import in_words, print_json
 from partwise.cli.model_verbs import all_options, load, options_for
 from partwise.cli.options import JOBS, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
+from partwise.cli.tables import is_table_name, predict_table, text_of
 from partwise.files.whole_file import whole_file
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
@@ -28,7 +29,7 @@ Labels come as one more column of the text, trees in the place of those that wer
 
 def verb(tasks: Sequence[RegisteredTask] = TASKS) -> Verb:
     """The verb, with the options of these tasks."""
-    where = "Where to write; compressed if it ends in .gz. (default: stdout)"
+    where = "Where to write; compressed if it ends in .gz; a table with more columns, if in .parquet. (default: stdout)"
     parameters = [
         Parameter("model", Path, "Model file."),
         Parameter("file", str, "File of the kind that the model was trained on; gz; '-' is stdin."),
@@ -53,7 +54,10 @@ def run(model: Path, file: str, output: Path | None, jobs: int, as_json: bool, q
     check_paths(task.command.inputs(options), {"--output": output})
     seconds("load")
     with writing(output) as write:
-        counts = task.command.predict(loaded, file, options, write, seconds)
+        if is_table_name(output):
+            counts = predict_table(task, loaded, file, options, write, seconds)
+        else:
+            counts = task.command.predict(loaded, text_of(task, file, options), options, write, seconds)
     took = seconds.total()
     if as_json:
         print_json({"file": file, "output": str(output), **counts, "seconds": took})

@@ -15,6 +15,8 @@ from partwise.cli.options import JOBS, JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.report_page import made_report, require_extra
+from partwise.cli.tables import text_of
+from partwise.files.parquet import is_parquet
 from partwise.tasks.common.command import Seconds, fitted
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal, percent
 from partwise.tasks.common.registry import RegisteredTask
@@ -80,9 +82,11 @@ def run(
     options = options_for(task, "report", given, model)
     seconds("load")
     say = ProgressLines(quiet).say
+    if learning_curve and any(map(is_parquet, (file, train))):
+        raise Refusal("--learning-curve reads its files several times, and parquet files only once: write them as text.")
     say(f"{model} answers {file}")
     with warnings_as_notes(say), spinner("comparing with the truth", quiet):
-        report = task.command.report(loaded, file, options)
+        report = task.command.report(loaded, text_of(task, file, options), options)
     seconds("answer")
     facts, history = facts_of(model, loaded, task), history_of(loaded)
     points: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from partwise.cli.options import JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
+from partwise.files.parquet import is_parquet
 from partwise.files.text_edits import EditableText
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
@@ -76,6 +77,8 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         loaded, task = load(model, given["n_jobs"])
         options = options_for(task, "suspects", given, model)
         seconds("load")
+    if task.table is not None and task.table.is_text and is_parquet(file or model):
+        raise Refusal(f"{file or model} is a parquet file, and suspects are told by lines of text: write it as text first.")
     with warnings_as_notes(ProgressLines(quiet).say), spinner(f"reading {file or model}", quiet) as update, watched(update):
         listing = task.command.suspects(loaded, file or str(model), options, seconds)
     seconds("judge")

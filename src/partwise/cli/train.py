@@ -18,6 +18,7 @@ from partwise.cli.options import Parameter, Verb, as_parameters, filled
 from partwise.cli.paths import check_paths
 from partwise.cli.process import hear_signals
 from partwise.cli.progress import ProgressLines, draw_history, kept_history, warnings_as_notes, write_history
+from partwise.cli.tables import text_of
 from partwise.files.packed_arrays import is_packed
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Learning, Refusal, Run, Training, parameters_of
@@ -93,6 +94,7 @@ def fit_file(task: RegisteredTask, file: str, output: Path, dev: str | None, opt
         raise Refusal(
             f"--cluster: workers load their examples themselves. Pack them first: partwise pack {task.verb} {file} -o ..."
         )
+    file, dev = (text_of(task, one, options) for one in (file, dev))
     training = (task.command.start_packed if is_packed(file) else task.command.start)(file, dev, options, make)
     with cluster_client(how.cluster) as client:
         training.estimator.engine = client

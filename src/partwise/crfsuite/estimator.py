@@ -69,6 +69,11 @@ class CRF(BaseEstimator):
         Where `fit` saves the model. One that is there already, written by partwise or by CRFsuite, can be used without `fit`.
     keep_tempfiles, trainer_cls
         Accepted. There are no temporary files, and no trainer of python-crfsuite.
+    pair_attributes : str, optional
+        Ours: attributes whose names begin with this make transitions look at the input, see `SequenceLabeler`. CRFsuite has no
+        such features.
+    label_pairs : {"observed", "all"}, default="observed"
+        Ours: the pairs of labels that such attributes have weights for.
     n_jobs : int, optional
         Ours: threads for passes over all data. Never changes the answer.
 
@@ -91,6 +96,12 @@ class CRF(BaseEstimator):
         ``iterations`` and ``last_iteration``.
 
     All but `labeler_` are None before `fit`, as there.
+
+    Examples
+    --------
+    >>> X, y = [[["a"], ["b"]], [["b"]]], [["A", "B"], ["B"]]
+    >>> CRF(algorithm="lbfgs", c2=0.1, max_iterations=20).fit(X, y).predict(X)
+    AnswerArray([list(['A', 'B']), list(['B'])], dtype=object)
     """
 
     def __init__(
@@ -124,6 +135,8 @@ class CRF(BaseEstimator):
         keep_tempfiles=False,
         trainer_cls=None,
         n_jobs=None,
+        pair_attributes=None,
+        label_pairs="observed",
     ):
         self.algorithm = algorithm
         self.min_freq = min_freq
@@ -154,6 +167,8 @@ class CRF(BaseEstimator):
         self.keep_tempfiles = keep_tempfiles
         self.trainer_cls = trainer_cls
         self.n_jobs = n_jobs
+        self.pair_attributes = pair_attributes
+        self.label_pairs = label_pairs
 
     def fit(self, X, y, X_dev=None, y_dev=None):
         """Train from nothing.

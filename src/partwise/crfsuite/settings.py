@@ -186,6 +186,8 @@ def make_labeler(crf: Any) -> tuple[SequenceLabeler, TrainingLog]:
         validation_metric="error",
         patience=UNLIMITED,
         n_jobs=crf.n_jobs,
+        pair_attributes=crf.pair_attributes,
+        label_pairs=crf.label_pairs,
         dtype="float64",
         callbacks=[log],
         verbose=crf.verbose,

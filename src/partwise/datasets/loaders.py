@@ -24,7 +24,16 @@ NEWS20_FEATURES = 44887
 
 
 def load_conll2000(part: str = "train") -> list[list[tuple[str, ...]]]:
-    """Sentences of CoNLL-2000 chunking (`part` is ``train`` or ``test``): tuples of word, tag, chunk label."""
+    """Sentences of CoNLL-2000 chunking (`part` is ``train`` or ``test``): tuples of word, tag, chunk label.
+
+    Parameters
+    ----------
+    part : {"train", "test"}
+
+    Examples
+    --------
+    >>> sentences = load_conll2000("test")  # doctest: +SKIP
+    """
     return read_columns(data_folder(f"conll2000/{part}.txt.gz"), " ").sentences()
 
 
@@ -33,6 +42,17 @@ def load_news20(tfidf: bool = True, folder: Path | None = None) -> tuple[Any, np
 
     With `tfidf` counts become tf-idf rows of unit length, the inverse document frequencies being those of the training part.
     `folder`: where the corpora are, if not in PARTWISE_DATA.
+
+    Parameters
+    ----------
+    tfidf : bool
+        Whether counts become tf-idf rows of unit length.
+    folder : path, optional
+        Where the corpora are, if not in PARTWISE_DATA.
+
+    Examples
+    --------
+    >>> x_train, y_train, x_test, y_test = load_news20()  # doctest: +SKIP
     """
     from sklearn.datasets import load_svmlight_file
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -49,7 +69,12 @@ def load_news20(tfidf: bool = True, folder: Path | None = None) -> tuple[Any, np
 
 
 def load_usps() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """USPS zip code digits: (x_train, y_train, x_test, y_test), 256 pixels in [-1, 1], digits 0..9."""
+    """USPS zip code digits: (x_train, y_train, x_test, y_test), 256 pixels in [-1, 1], digits 0..9.
+
+    Examples
+    --------
+    >>> x_train, y_train, x_test, y_test = load_usps()  # doctest: +SKIP
+    """
     parts: list[np.ndarray] = []
     for part in ("train", "test"):
         table = np.loadtxt(data_folder(f"multiclass/usps.{part}.csv.gz"), delimiter=",")
@@ -61,6 +86,17 @@ def load_ocr(folds: Iterable[int] = range(10), folder: Path | None = None) -> tu
     """Handwritten words (Taskar et al. 2003): pixels (letters, 128) of 0 and 1, letters per word, and letters 0..25.
 
     Words come end to end, in the order of the file. `folder`: where the corpora are, if not in PARTWISE_DATA.
+
+    Parameters
+    ----------
+    folds : iterable of int
+        Of 0 to 9.
+    folder : path, optional
+        Where the corpora are, if not in PARTWISE_DATA.
+
+    Examples
+    --------
+    >>> pixels, lengths, letters = load_ocr(folds=[0])  # doctest: +SKIP
     """
     path = data_folder("ocr_letters/letters.npz") if folder is None else Path(folder, "ocr_letters/letters.npz")
     with np.load(path, allow_pickle=False) as file:
@@ -71,7 +107,17 @@ def load_ocr(folds: Iterable[int] = range(10), folder: Path | None = None) -> tu
 
 
 def load_covtype(folder: Path | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Forest cover types: 54 features as given, area and soil type as indicators, and classes 0..6; rows as in the file."""
+    """Forest cover types: 54 features as given, area and soil type as indicators, and classes 0..6; rows as in the file.
+
+    Parameters
+    ----------
+    folder : path, optional
+        Where the corpora are, if not in PARTWISE_DATA.
+
+    Examples
+    --------
+    >>> x, y = load_covtype()  # doctest: +SKIP
+    """
     path = data_folder("covtype/covtype.csv.gz") if folder is None else Path(folder, "covtype/covtype.csv.gz")
     import gzip
 

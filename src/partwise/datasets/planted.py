@@ -39,7 +39,14 @@ ANNOTATORS, PAIRS = 5, 2  # who confuses labels, and how many each
 
 
 class Planted(NamedTuple):
-    """Labels with planted errors, and where they are."""
+    """Labels with planted errors, and where they are.
+
+    Examples
+    --------
+    >>> planted = plant_errors(["a", "b", "a", "b"] * 5, 0.2, seed=0)
+    >>> len(planted.y), int(planted.changed.sum())
+    (20, 3)
+    """
 
     y: Any  #: the new labels, in the form of the old ones
     changed: np.ndarray  #: (examples,) bool: those with at least one label that is not the old one

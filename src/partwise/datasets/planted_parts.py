@@ -105,6 +105,15 @@ def plant_shifts(partners: Sequence[Any], lengths: Any, fraction: float, seed: i
 def plant_shuffles(y: Any, groups: Any, fraction: float, seed: int = 0) -> Planted:
     """Permute all labels of a fraction of the groups: relevance of the documents of queries.
 
+    Parameters
+    ----------
+    y : array (documents,)
+    groups : array (documents,)
+        What each belongs to.
+    fraction : float
+        Of the groups.
+    seed : int
+
     Returns
     -------
     Planted

@@ -86,6 +86,11 @@ def chunk(kind: str, words: list[tuple[str, str]]) -> list[Token]:
 def make_sentences(n_sentences: int = 500, seed: int = 0) -> list[list[Token]]:
     """Sentences of (word, part of speech, chunk label in IOB2).
 
+    Parameters
+    ----------
+    n_sentences : int
+    seed : int
+
     Examples
     --------
     >>> make_sentences(1, seed=3)[0][:2]
@@ -99,7 +104,19 @@ SIZES = (("train", 1000), ("dev", 200), ("test", 400))
 
 
 def write_sentences(folder: Path, sizes: tuple[tuple[str, int], ...] = SIZES) -> list[Path]:
-    """Column files ``train.txt``, ``dev.txt``, ``test.txt`` in `folder`; returns their paths."""
+    """Column files ``train.txt``, ``dev.txt``, ``test.txt`` in `folder`; returns their paths.
+
+    Parameters
+    ----------
+    folder : path
+    sizes : pairs of a name and a number of sentences
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> [path.name for path in write_sentences(Path("."), (("train", 5), ("dev", 2)))]
+    ['train.txt', 'dev.txt']
+    """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for seed, (name, n) in enumerate(sizes):

@@ -17,6 +17,12 @@ def digit_grammar() -> tuple[np.ndarray, np.ndarray]:
     Every digit has one preferred successor (probability 0.6), two others (0.25 and 0.15), and seven that never follow it. Each
     digit is the preferred successor of exactly one digit, so all of them are equally frequent in the long run. Words begin
     with one of four digits.
+
+    Examples
+    --------
+    >>> start, transitions = digit_grammar()
+    >>> start.shape, transitions.shape, transitions.max().item()
+    ((10,), (10, 10), 0.6)
     """
     rng = np.random.default_rng(GRAMMAR_SEED)
     circle = rng.permutation(10)  # preferred successors form a ring through all digits, the others are further along it
@@ -68,6 +74,12 @@ def make_digit_words(
         Pixels in [0, 1], row by row.
     y : list of lists of int
         The digits.
+
+    Examples
+    --------
+    >>> X, y = make_digit_words(2, seed=0)
+    >>> X[0].shape, y[0]
+    ((7, 64), [6, 0, 3, 7, 8, 9, 3])
     """
     if part not in ("train", "test"):
         raise ValueError(f"The 'part' parameter of make_digit_words must be 'train' or 'test'. Got {part!r} instead.")
@@ -122,6 +134,12 @@ def make_tagged_sequences(
     -------
     X : list of sentences; a sentence is a list of attribute lists or dicts, one per token
     y : list of lists of str
+
+    Examples
+    --------
+    >>> X, y = make_tagged_sequences(1, seed=0)
+    >>> len(X[0]) == len(y[0]), y[0][:3]
+    (True, ['B-LOC', 'O', 'O'])
     """
     rng = np.random.default_rng(seed)
     X, y = [], []

@@ -206,6 +206,11 @@ def interpret(run: Callable[[CompiledLoop, tuple[Any, ...]], Any] = as_written) 
 
     `run` is called with a loop and its arguments, and returns what the loop does.
 
+    Parameters
+    ----------
+    run : callable, optional
+        Called with a loop and its arguments; does what the loop does.
+
     Examples
     --------
     >>> import numpy as np
@@ -230,6 +235,12 @@ def cache_stats() -> dict[str, int]:
     """How many compiled specialisations this process took from disk (`hits`) and compiled itself (`misses`).
 
     `frozen` counts the loops that came with the package as machine code.
+
+    Examples
+    --------
+    >>> import partwise
+    >>> sorted(partwise.cache_stats())
+    ['frozen', 'hits', 'misses']
     """
     loops = [loop for one in _loops for loop in one.compiled.values()]
     came = [loop for loop in loops if isinstance(loop, frozen.FrozenLoop)]

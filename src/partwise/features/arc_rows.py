@@ -28,9 +28,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from partwise.engine.accumulator import row
+from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper
-from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, n_rows, row_norm, take_rows
+from partwise.engine.prefetch import AHEAD
+from partwise.features.rows import add_label, add_labels, add_row, emit, emit_difference, emit_ones, n_rows, row_norm, take_rows
 
 MARGIN = 2  # places around a sentence that neighbours of its first and last word are read from
 MOST = 512  # features of one arc; of words between, those that fit
@@ -226,10 +227,9 @@ def _(rows, r, w, width, out):
             total += w[index[k]]
         out[0] += total
         return
-    for k in range(n):
-        score = row(w, index[k], width)
-        for j in range(width):
-            out[j] += score[j]
+    for k in range(min(n, AHEAD)):
+        expect_row(w, index[k], width)
+    emit_ones(w, index[:n], 0, n, width, out)
 
 
 @emit_difference.implements(ArcRows)

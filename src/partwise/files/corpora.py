@@ -9,10 +9,19 @@ from pathlib import Path
 def data_folder(name: str = "") -> Path:
     """The folder of corpora named by the environment variable PARTWISE_DATA, or the part `name` of it.
 
+    Parameters
+    ----------
+    name : str
+        A part of it, a corpus; the folder itself by default.
+
     Raises
     ------
     FileNotFoundError
         If the variable is not set, or what it names does not exist.
+
+    Examples
+    --------
+    >>> folder = data_folder("conll2000")  # doctest: +SKIP
     """
     named = os.environ.get("PARTWISE_DATA")
     if not named:

@@ -27,7 +27,19 @@ SEAL, NO_DIGEST = "sha256", "0" * 64
 
 
 class ModelFileError(ValueError):
-    """A model cannot be written to, or read from, a file; the message names the file and says why."""
+    """A model cannot be written to, or read from, a file; the message names the file and says why.
+
+    Examples
+    --------
+    >>> import partwise
+    >>> from pathlib import Path
+    >>> _ = Path("no.model").write_text("something else")
+    >>> try:
+    ...     partwise.load("no.model")
+    ... except partwise.ModelFileError as error:
+    ...     print(type(error).__name__)
+    ModelFileError
+    """
 
 
 def write_tensors(path: Any, header: dict[str, Any], tensors: dict[str, np.ndarray]) -> None:

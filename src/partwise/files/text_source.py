@@ -16,13 +16,24 @@ NEWLINE, GZIP = b"\n", b"\x1f\x8b"
 UTF8_MARK, UTF16_MARKS = b"\xef\xbb\xbf", (b"\xff\xfe", b"\xfe\xff")
 
 
+class NamedText(bytes):
+    """Text in memory that is called something in messages, and can be read again and again."""
+
+    name: str
+
+    def __new__(cls, data: bytes, name: str) -> NamedText:
+        made = super().__new__(cls, data)
+        made.name = name
+        return made
+
+
 @contextlib.contextmanager
 def open_bytes(source: Any) -> Iterator[tuple[Any, str]]:
     """A binary stream, decompressed if it begins like a gzip file, and its name. What was opened here is closed here."""
     with contextlib.ExitStack() as stack:
         name = str(getattr(source, "name", "<stream>"))
         if isinstance(source, bytes | bytearray | memoryview):
-            source, name = io.BytesIO(source), "<bytes>"
+            source, name = io.BytesIO(source), getattr(source, "name", "<bytes>")
         elif isinstance(source, str) and source == "-":
             if sys.stdin is None:
                 raise ValueError("There is nothing to read: standard input is closed.")

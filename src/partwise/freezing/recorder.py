@@ -104,6 +104,8 @@ def verbs(task: RegisteredTask, model: Path, file: Path, out: Path) -> Iterator[
         yield "predict", model, file, "--format", form, "-o", out
     for more in (("--kbest", "2"), ("--marginals",), ("--all-marginals",)):
         yield "predict", model, file, *more, "-o", out
+    if "jsonl" in command.forms:  # some tasks write several answers in this form only
+        yield "predict", model, file, "--kbest", "2", "--format", "jsonl", "-o", out
     yield "evaluate", model, file
     yield "inspect", model
     yield "report", model, file, "--json", "--resamples", "2"

@@ -193,6 +193,13 @@ class SoftRamp(Loss):
 
     No single output is its target: solvers that follow gradients (L-BFGS, SGD, Pegasos) and NRBM minimise it as it is; those that
     step towards a target (DCA) cannot. Two calls of ``expected`` per example.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> solve(problem, SoftRamp(beta=2.0), C=1.0).loss.name
+    'soft_ramp(beta=2)'
     """
 
     beta: float = 1.0
@@ -248,6 +255,13 @@ class Rescaled(Loss):
         max_y [Gamma(l(y)) (s(y) - s(y_i)) + l(y)]  -  Gamma(l(t)) (s(t) - s(y_i)),
 
     which for power = 0 is the hinge with that target. Where the truth is a set, t is its best completion.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> solve(problem, Rescaled(0.5), C=1.0).loss.name
+    'rescaled(power=0.5)'
     """
 
     power: float = 1.0
@@ -312,6 +326,13 @@ class RescaledRamp(Rescaled):
 
     The truth has to be one output: with a set of them the loss is no difference of convex functions, and partial labels are
     refused.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> solve(problem, RescaledRamp(1.0), C=1.0).loss.name
+    'rescaled_ramp'
     """
 
     takes_sets = False

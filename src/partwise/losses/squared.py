@@ -40,6 +40,13 @@ class SquaredHinge(Loss):
 
     Where the truth is a set of outputs, t is its best completion. 1/2 xi^2 rises with xi >= 0, so with the concave half of xi
     made linear it is still a bound, and CCCP works as for the hinge. The dual methods refuse targets that cost something.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> solve(problem, SquaredHinge(), C=1.0).loss.name
+    'squared_hinge'
     """
 
     gamma: float = 1.0

@@ -47,6 +47,13 @@ class Summed(Loss):
     larger the loss term at the same C: it is not comparable with that of the hinge.
 
     The truth has to be one output: partial labels are refused.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> solve(problem, Summed(squared=True), C=1.0).loss.name
+    'squared_summed'
     """
 
     gamma: float = 1.0

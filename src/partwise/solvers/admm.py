@@ -114,6 +114,14 @@ class ADMM(Solver):
     ----------
     relaxation : float in [1, 2)
         1 is the plain method; 1.5 to 1.8 is usual, and quicker.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", ADMM(), C=1.0, max_epochs=20, l1_ratio=0.5)
+    >>> result.solver.name, result.w.shape
+    ('admm', (4,))
     """
 
     name = "admm"

@@ -107,6 +107,14 @@ class AROW(OnlineSolver):
         How unsure the weights are at first: the larger, the longer the first steps.
     update : {"max_loss", "prediction"}
         Whose margin a step restores: that of the output with the largest loss, or of the prediction.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", AROW(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('arow', (4,))
     """
 
     name = "arow"

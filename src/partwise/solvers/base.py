@@ -102,7 +102,19 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Solver:
-    """Base of all solvers; subclasses state their optimisation problem and pseudo-code."""
+    """Base of all solvers; subclasses state their optimisation problem and pseudo-code.
+
+    Examples
+    --------
+    >>> from partwise.solvers import get_solver, make_task
+    >>> from partwise import multiclass_problem
+    >>> task = make_task(multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1]), "hinge", C=1.0)
+    >>> solver = get_solver("dca")
+    >>> state = solver.init(task)
+    >>> progress = solver.epoch(task, state)
+    >>> solver.weights(state).shape
+    (4,)
+    """
 
     name: ClassVar[str] = ""
     default_epochs: ClassVar[int] = 50

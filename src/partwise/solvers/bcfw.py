@@ -218,6 +218,14 @@ class BCFW(Solver):
         Visit examples in proportion to their gaps, but for every fifth epoch; not with ``shuffle=False``.
     cached_passes : int
         Passes of pairwise steps without the oracle after each epoch.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", BCFW(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('bcfw', (4,))
     """
 
     name = "bcfw"

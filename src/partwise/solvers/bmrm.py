@@ -73,6 +73,14 @@ class BMRM(Bundle):
     ----------
     max_cuts, memory
         See `bundle.Bundle`.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", BMRM(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('bmrm', (4,))
     """
 
     name = "bmrm"
@@ -98,6 +106,14 @@ class BMRMLS(Bundle):
         See `bundle.Bundle`.
     theta : float in (0, 1]
         Cuts are taken at (1 - theta) w_b + theta w_t.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", BMRMLS(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('bmrm_ls', (4,))
     """
 
     name = "bmrm_ls"

@@ -157,6 +157,14 @@ class CCCP(Solver):
     targets_at : {"model", "current"}
         Where targets are chosen, if the solver inside averages its iterates: at the model of the round, which is the average, or
         at its last iterate, as in Mancev's Algorithm 1 (see the module).
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "ramp", CCCP(DCA()), C=1.0)
+    >>> len(result.rounds) >= 1, result.rounds[-1].objective == result.primal
+    (True, True)
     """
 
     takes = "differences"

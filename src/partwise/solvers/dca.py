@@ -55,7 +55,23 @@ def dca_pass(problem, loss, order, C, weights, work):
 
 @dataclass(frozen=True)
 class DCA(OnlineSolver):
-    """Dual coordinate ascent for every L(beta, gamma); no learning rate (see the module)."""
+    """Dual coordinate ascent for every L(beta, gamma); no learning rate (see the module).
+
+    Parameters
+    ----------
+    average : bool
+        Return the average of all iterates rather than the last one.
+    average_power : float >= 0
+        The average takes w_t with weight t^average_power.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", DCA(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('dca', (4,))
+    """
 
     name = "dca"
     default_epochs = 20

@@ -176,7 +176,16 @@ class EGState(State):
 
 @dataclass(frozen=True)
 class EG(Solver):
-    """Online exponentiated gradient in the dual of smooth losses (see the module)."""
+    """Online exponentiated gradient in the dual of smooth losses (see the module).
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "crf", EG(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('eg', (4,))
+    """
 
     name = "eg"
     default_epochs = 200

@@ -147,6 +147,14 @@ class KBestMIRA(OnlineSolver):
         Relative accuracy of the inner problem.
     max_steps : int
         Most steps of the inner problem per example.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", KBestMIRA(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('kbest_mira', (4,))
     """
 
     name = "kbest_mira"

@@ -137,7 +137,16 @@ class KelleyState(State):
 
 @dataclass(frozen=True)
 class Kelley(Solver):
-    """Kelley's cutting planes (see the module); one epoch is one iteration. Slow and unstable: for comparison only."""
+    """Kelley's cutting planes (see the module); one epoch is one iteration. Slow and unstable: for comparison only.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", Kelley(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('kelley', (4,))
+    """
 
     name = "kelley"
     default_epochs = 5000

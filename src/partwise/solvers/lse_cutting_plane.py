@@ -89,6 +89,14 @@ class LSECuttingPlane(FoundSolver):
     epsilon : float, optional
         The stopping rule of the paper: stop when a type-I iteration sees a gap of at most so much, whatever the objective (its
         epsilon times C). By default it is the relative gap that decides.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "summed", LSECuttingPlane(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('lse_cutting_plane', (4,))
     """
 
     name = "lse_cutting_plane"

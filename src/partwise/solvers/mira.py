@@ -77,6 +77,14 @@ class MIRA(OnlineSolver):
     ----------
     update : {"max_loss", "prediction"}
         Whose margin a step restores: that of the output with the largest loss, or of the prediction.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", MIRA(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('mira', (4,))
     """
 
     name = "mira"

@@ -128,6 +128,14 @@ class NRBM(Bundle):
     Weights to begin with matter where the risk is not convex. Without them, the first epoch minimises the convex half of the loss
     (the hinge for ramp(1, .)) to the gap at which CCCP ends its first round; for partial labels it is an epoch of DCA, since at
     w = 0 all completions tie. From w = 0, ramps are often caught in a poor optimum nearby: they are flat a little farther away.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "ramp", NRBM(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('nrbm', (4,))
     """
 
     name = "nrbm"

@@ -134,6 +134,14 @@ class NSlack(Solver):
     epsilon : float, optional
         Violations up to this size are tolerated, in units of the loss of an example, and the run ends when there are no larger
         ones, whatever its tolerance (but a tolerance of 0 runs all epochs, as ever). None: as the tolerance of the run asks for.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", NSlack(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('nslack', (4,))
     """
 
     name = "nslack"

@@ -57,6 +57,14 @@ class OCAS(Bundle):
         See `bundle.Bundle`.
     theta : float in (0, 1]
         Cuts are taken at (1 - theta) w_b + theta w_t.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", OCAS(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('ocas', (4,))
     """
 
     name = "ocas"

@@ -155,6 +155,14 @@ class OneSlack(Bundle):
         Cuts from the caches after each pass with the oracle, at most.
     polish : bool
         At the end, refine the solution on the caches to a tenth of the tolerance.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", OneSlack(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('oneslack', (4,))
     """
 
     name = "oneslack"

@@ -129,6 +129,14 @@ class OWLQN(Solver):
         Pairs (s, y) to remember; each costs 8 bytes per weight.
     max_evaluations : int
         Most points that one line search may try.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "crf", OWLQN(), C=1.0, max_epochs=20, l1_ratio=0.5)
+    >>> result.solver.name, result.w.shape
+    ('owlqn', (4,))
     """
 
     name = "owlqn"

@@ -120,6 +120,14 @@ class Pegasos(StochasticSolver):
     Notes
     -----
     Weights to start from would be forgotten in the first step: they count as the result of one epoch.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", Pegasos(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('pegasos', (4,))
     """
 
     name = "pegasos"

@@ -72,7 +72,23 @@ class PerceptronState(OnlineState):
 
 @dataclass(frozen=True)
 class Perceptron(OnlineSolver):
-    """Averaged perceptron (see the module)."""
+    """Averaged perceptron (see the module).
+
+    Parameters
+    ----------
+    average : bool
+        Return the average of all iterates rather than the last one.
+    average_power : float >= 0
+        The average takes w_t with weight t^average_power.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "perceptron", Perceptron(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('perceptron', (4,))
+    """
 
     name = "perceptron"
     default_epochs = 20

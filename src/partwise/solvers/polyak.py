@@ -97,6 +97,14 @@ class Polyak(Solver):
     Notes
     -----
     Inside CCCP, `optimum` is that of the first round: later ones minimise something else, and are not told.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", Polyak(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('polyak', (4,))
     """
 
     name = "polyak"

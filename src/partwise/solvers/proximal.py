@@ -89,6 +89,14 @@ class Proximal(Bundle):
         See `bundle.Bundle`.
     rho : float in (0, 1]
         Part of the expected decrease that makes a step a serious one.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", Proximal(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('proximal', (4,))
     """
 
     name = "proximal"

@@ -30,6 +30,14 @@ class Record:
         nan where they were not computed.
     validation : float
         Mean cost on held-out data; nan without.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> record = solve(problem, "hinge", "sdm", C=1.0).history[0]
+    >>> record.epoch, record.oracle_calls
+    (1, 3)
     """
 
     epoch: int
@@ -136,6 +144,14 @@ class SolveResult:
         The solver's memory: hand the result to ``solve(..., resume=result)`` to go on exactly where it stopped.
     best : Best or None
         The best model on held-out data, if there were any; `w` is its weights.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", "sdm", C=1.0)
+    >>> result.converged, result.dual <= result.primal, result.w.shape
+    (True, True, (4,))
     """
 
     w: np.ndarray

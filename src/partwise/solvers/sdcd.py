@@ -263,6 +263,14 @@ class SDCD(FoundSolver):
         By default it is the duality gap that decides.
     plain : bool
         Algorithm 2 to the letter: one sweep a visit, all examples in every pass.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "squared_summed", SDCD(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('sdcd', (4,))
     """
 
     name = "sdcd"

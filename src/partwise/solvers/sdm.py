@@ -260,6 +260,14 @@ class SDM(Solver):
     Notes
     -----
     ``SDM(tau=tau, inexact=0, shrinking=False, cached_passes=0)``, with ``shuffle=False``, is Algorithm 1 of Mancev (2015).
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "hinge", SDM(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('sdm', (4,))
     """
 
     name = "sdm"

@@ -96,6 +96,14 @@ class SGD(StochasticSolver):
     ----------
     eta : "auto" or float
         Initial learning rate, below 1 / lambda = sum_i C_i.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem, solve
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [0, 1, 0])
+    >>> result = solve(problem, "crf", SGD(), C=1.0, max_epochs=20)
+    >>> result.solver.name, result.w.shape
+    ('sgd', (4,))
     """
 
     name = "sgd"

@@ -37,7 +37,16 @@ NO_TOKENS = "there are no tokens in it; expected one token a line and a blank li
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Columns:
-    """Sentences whose cells are numbered, column by column, in the order they are first met."""
+    r"""Sentences whose cells are numbered, column by column, in the order they are first met.
+
+    Examples
+    --------
+    >>> columns = read_columns(b"the D\ndog N\n\nthe D\n")
+    >>> columns.n_sentences, columns.n_tokens, columns.cells
+    (2, 3, [['the', 'dog'], ['D', 'N']])
+    >>> columns[1]
+    [('the', 'D')]
+    """
 
     codes: np.ndarray  #: (columns, tokens) int32: the cell of a token is ``cells[column][codes[column, token]]``
     starts: np.ndarray  #: (sentences + 1,) int64: first token of each sentence, and the end
@@ -248,13 +257,20 @@ def text_parts(source: Any, chunk_bytes: int, name: str | None = None) -> Iterat
 
 
 class ColumnFile:
-    """A column file to go through again and again, part by part: what ``SequenceLabeler.fit_stream`` takes.
+    r"""A column file to go through again and again, part by part: what ``SequenceLabeler.fit_stream`` takes.
 
     Parameters
     ----------
     source : path
     **options
         Those of `stream_columns`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> _ = Path("some.txt").write_text("the D\ndog N\n\nit P\n")
+    >>> [part.n_sentences for part in ColumnFile("some.txt", chunk_bytes=8)]
+    [1, 1]
     """
 
     def __init__(self, source: str | os.PathLike[str], separator: str | None = None, **options: Any):

@@ -14,7 +14,8 @@ import numpy as np
 
 from partwise.features.rows import Binary, Dense, Sparse, make_rows
 from partwise.files.packed_strings import pack_strings, unpack_strings
-from partwise.text.attributes import encode
+from partwise.text.attributes import LISTS, encode
+from partwise.text.label_pairs import checked_pairs
 
 ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
 CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."
@@ -29,12 +30,19 @@ class AttributeEncoder:
         Attributes that occur fewer times in the training data are left out.
     dtype
         Of the values.
+    prefix : str, optional
+        Attributes whose names begin with it are not of tokens but of label pairs: `pairs` encodes them.
+    of_pairs : bool
+        Whether this is the encoder of those.
     """
 
     kind = ATTRIBUTES
 
-    def __init__(self, min_count: int = 1, dtype: Any = np.float64):
-        self.min_count, self.dtype = min_count, dtype
+    def __init__(self, min_count: int = 1, dtype: Any = np.float64, prefix: str | None = None, *, of_pairs: bool = False):
+        self.min_count, self.dtype, self.prefix, self.of_pairs = min_count, dtype, prefix, of_pairs
+        #: as in `TemplateEncoder`: makes the features of label pairs, and for which pairs each has weights, once known
+        self.pairs = AttributeEncoder(min_count, dtype, prefix, of_pairs=True) if prefix is not None and not of_pairs else None
+        self.pair_table: tuple[np.ndarray, np.ndarray] | None = None
         self.vocabulary: dict[str, int] = {}
         self._names: list[str] = []
 
@@ -44,6 +52,9 @@ class AttributeEncoder:
 
     def fit_transform(self, tokens: Any) -> Binary | Sparse:
         self.vocabulary = {}
+        if self.pairs is not None:
+            self.pairs.fit_transform(tokens)
+            self.pair_table = None
         rows = self._encode(tokens, grow=True)
         if self.min_count == 1:
             return rows
@@ -59,13 +70,39 @@ class AttributeEncoder:
     def extend(self, tokens: Any) -> Binary | Sparse:
         if self.min_count > 1:
             raise ValueError(f"extend {CANNOT_COUNT}")
+        if self.pairs is not None:
+            raise ValueError(f"extend: attributes of label pairs ({self.prefix!r}) need all training data at once. Use fit.")
         return self._encode(tokens, grow=True)
 
     def transform(self, tokens: Any) -> Binary | Sparse:
         return self._encode(tokens, grow=False)
 
     def _encode(self, tokens, grow):
-        return encode(tokens.tokens, self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
+        rows = encode(self._own(tokens.tokens), self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
+        if self.of_pairs and not isinstance(rows, Binary):
+            r = int(np.searchsorted(rows.ptr, np.flatnonzero(rows.value != 1)[0], side="right")) - 1
+            raise ValueError(
+                f"{tokens.place(r)}: attributes of label pairs ({self.prefix!r}) are there or not; they cannot have values, "
+                "nor be given twice."
+            )
+        return rows
+
+    def _own(self, tokens: Any) -> Any:
+        """The tokens with the attributes that are for this encoder; what is no token is left for `encode` to refuse."""
+        if self.prefix is None:
+            return tokens
+
+        def mine(name: Any) -> bool:
+            text = name.decode() if isinstance(name, bytes) else name
+            return isinstance(text, str) and text.startswith(self.prefix or "") == self.of_pairs or not isinstance(text, str)
+
+        found: list[Any] = []
+        for token in tokens:
+            if isinstance(token, Mapping):
+                found.append({name: value for name, value in token.items() if mine(name)})
+            else:
+                found.append([name for name in token if mine(name)] if isinstance(token, LISTS) else token)
+        return found
 
     def feature_name(self, j: int) -> str:
         if len(self._names) != self.n_features:
@@ -74,18 +111,35 @@ class AttributeEncoder:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         text, offsets = pack_strings(list(self.vocabulary))
-        return {"min_count": self.min_count}, {"vocabulary": text, "vocabulary_offsets": offsets}
+        model, tensors = {"min_count": self.min_count}, {"vocabulary": text, "vocabulary_offsets": offsets}
+        if self.pairs is None or self.pair_table is None:
+            return model, tensors
+        more = {f"pair_{name}": tensor for name, tensor in self.pairs.to_state()[1].items()}
+        more |= {"pair_ptr": self.pair_table[0], "pair_codes": self.pair_table[1]}
+        return {**model, "pair_prefix": self.prefix}, {**tensors, **more}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> AttributeEncoder:
         if not isinstance(model.get("min_count"), int):
             raise ValueError("'min_count' of the attributes is missing")
-        encoder = cls(model["min_count"], dtype)
-        names = unpack_strings(tensors.get("vocabulary"), tensors.get("vocabulary_offsets"), "the attributes")
-        encoder.vocabulary = {name: k for k, name in enumerate(names)}
-        if len(encoder.vocabulary) != len(names):
-            raise ValueError("an attribute occurs twice")
+        prefix = model.get("pair_prefix")
+        if not isinstance(prefix, str | None):
+            raise ValueError(f"'pair_prefix' of the attributes is {str(prefix)[:40]}")
+        encoder = cls(model["min_count"], dtype, prefix)
+        encoder.vocabulary = _numbered(tensors, "vocabulary")
+        if encoder.pairs is not None:
+            encoder.pairs.vocabulary = _numbered(tensors, "pair_vocabulary")
+            encoder.pair_table = checked_pairs(tensors.get("pair_ptr"), tensors.get("pair_codes"), encoder.pairs.n_features)
         return encoder
+
+
+def _numbered(tensors: Mapping[str, np.ndarray], name: str) -> dict[str, int]:
+    """A vocabulary, as `AttributeEncoder.to_state` wrote it."""
+    names = unpack_strings(tensors.get(name), tensors.get(f"{name}_offsets"), "the attributes")
+    found = {one: k for k, one in enumerate(names)}
+    if len(found) != len(names):
+        raise ValueError("an attribute occurs twice")
+    return found
 
 
 class MatrixEncoder:

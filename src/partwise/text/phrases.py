@@ -99,8 +99,10 @@ class PhraseTable:
 
     def find(self, columns: Columns, column: int = 0) -> PhraseSpans:
         """All spans of words, the cells of a column, that are phrases."""
-        known = np.array([self.words.get(cell.lower(), -1) for cell in columns.cells[column]] or [-1], np.int64)
-        words = known[columns.codes[column]] if columns.n_columns else np.zeros(0, np.int64)
+        words = np.zeros(0, np.int64)  # of nothing but empty sentences, which have no columns
+        if columns.n_columns:
+            known = np.array([self.words.get(cell.lower(), -1) for cell in columns.cells[column]] or [-1], np.int64)
+            words = known[columns.codes[column]]
         ends = np.repeat(columns.starts[1:], np.diff(columns.starts))
         at, node, found = np.arange(len(words)), np.zeros(len(words), np.int64), []
         for d in range(1, max(map(len, self.phrases), default=0) + 1):

@@ -20,6 +20,7 @@ from partwise.features.rows import Binary
 from partwise.files.packed_strings import pack_strings, unpack_strings
 from partwise.text.columns import Columns, code_tokens
 from partwise.text.given_encoders import COLUMNS
+from partwise.text.label_pairs import checked_pairs
 from partwise.text.lookup import Lookup, look_up, make_lookup
 from partwise.text.templates import END, START, compile_templates, make_function, read_templates
 from partwise.text.vocabulary import LARGEST, Boundary, FeatureVocabulary, drop_features, hash_rows
@@ -377,15 +378,6 @@ class Merging:
         self.encoder._fitted = True
         if self.encoder.hash_bits is None:
             self.encoder._cut(self.counts)  # of features that occur once, none is rare if min_count is 1
-
-
-def checked_pairs(ptr: Any, codes: Any, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which label pairs features have weights for, as `to_state` wrote it; their labels are for the model to check."""
-    if ptr is None or ptr.dtype != np.int64 or ptr.shape != (n_features + 1,) or codes is None or codes.dtype != np.int32:
-        raise ValueError("the label pairs of the templates are missing or have a wrong shape")
-    if codes.ndim != 1 or ptr[0] != 0 or ptr[-1] != codes.size or (np.diff(ptr) < 0).any() or codes.min(initial=0) < 0:
-        raise ValueError("the label pairs of the templates do not fit together")
-    return np.array(ptr), np.array(codes)
 
 
 def functions_of(sources: Iterable[Any]) -> list[list[Any]]:

@@ -133,7 +133,8 @@ class StructuredDistribution:
         return product.flatten(1).sum(1)
 
     def _check_like(self, other: StructuredDistribution) -> None:
-        if type(other) is not type(self) or not torch.equal(other.lengths, self.lengths) or other.sizes != self.sizes:
+        alike = type(other) is type(self) and other.structure == self.structure
+        if not alike or not torch.equal(other.lengths, self.lengths) or other.sizes != self.sizes:
             raise ValueError(f"Expected another {type(self).__name__} over the same outputs. Got {other!r} instead.")
 
     # ------------------------------------------------------------------------------------------------------------------

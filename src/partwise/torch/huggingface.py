@@ -75,7 +75,7 @@ def with_crf(
         raise ValueError(f"Expected a model of transformers, or a class of such. Got {type(model).__name__}.")
     pairs = constraints if isinstance(constraints, str) else [list(pair) for pair in constraints]
     setattr(model.config, SETTINGS, {"loss": loss, "constraints": pairs, "learning": learning})
-    model.__class__ = _class_with_crf(type(model))
+    model.__class__ = _class_with_crf(type(model))  # type: ignore[arg-type]
     model._add_layer()
     model.crf.to(next(model.parameters()).device)
     return model

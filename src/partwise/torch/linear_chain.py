@@ -23,8 +23,9 @@ class LinearChain(StructuredDistribution):
     ----------
     emissions : Tensor (B, T, L), or (tokens, L) with `cu_seqlens`
         Scores of labels; padding may hold anything.
-    transitions : Tensor (L, L) or (B, L, L), optional
-        Scores of a label (column) after another (row); -inf where it is forbidden. Zero by default.
+    transitions : Tensor (L, L), (B, L, L) or (B, T - 1, L, L), optional
+        Scores of a label (column) after another (row), the same everywhere or into each token but the first; -inf where it is
+        forbidden. Zero by default.
     start, stop : Tensor (L,) or (B, L), optional
         Scores of the first and the last label.
     lengths : integers (B,), optional
@@ -39,7 +40,8 @@ class LinearChain(StructuredDistribution):
     Notes
     -----
     `marginals` is a tuple ``(emissions, transitions, start, stop)``: the probability of each label at each token, the expected
-    number of each transition in each sequence, (B, L, L), and the probabilities of the first and the last label.
+    number of each transition in each sequence, (B, L, L), or the probability of each at each step, (B, T - 1, L, L), and the
+    probabilities of the first and the last label.
     Cost of everything but `topk`: O(T L^2) time and O(T L) memory for each sequence; no tensor of T L^2 entries is made.
 
     Examples
@@ -86,13 +88,23 @@ class LinearChain(StructuredDistribution):
             begins = torch.arange(B) * width
             self.shape = (B, width)
         n = lengths.shape[0]
+        steps: tuple[Tensor, ...] = ()
+        if isinstance(transitions, Tensor) and transitions.dim() == 4:
+            steps = (check_scores(transitions, "transitions", 4, validate).to(emissions.dtype),)
+            check_device(transitions, "transitions", emissions, "emissions")
+            if self.shape is None or transitions.shape != (n, max(width - 1, 0), L, L):
+                raise ValueError(
+                    f"'transitions' for each step must have shape ({n}, {max(width - 1, 0)}, {L}, {L}), of padded sequences. "
+                    f"Got {tuple(transitions.shape)}."
+                )
+            self.structure, transitions = "stepwise_chain", None
         table = transitions_table(transitions, start, n, L, emissions, validate)
         stop = torch.zeros(1, L, dtype=emissions.dtype, device=emissions.device) if stop is None else stop
         stop = check_scores(stop.reshape(-1, L) if stop.dim() == 1 and stop.shape[0] == L else stop, "stop", 2, validate)
         check_device(stop, "stop", emissions, "emissions")
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
-        tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop)
+        tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop, *steps)
         super().__init__(tensors, lengths, [L, width, int(cu_seqlens is None)], width)
 
     @property
@@ -106,7 +118,7 @@ class LinearChain(StructuredDistribution):
         return torch.where(self._inside(), self.tensors[1][:, None] + place, 0)
 
     def score_of(self, outputs: Tensor) -> Tensor:
-        nodes, _, table, stop = self.tensors
+        nodes, _, table, stop, *steps = self.tensors
         L, n, inside = self.n_labels, self.lengths.shape[0], self._inside()
         outputs = self.check_outputs(outputs).to(nodes.device)
         if not self.width:
@@ -115,14 +127,18 @@ class LinearChain(StructuredDistribution):
         which = torch.arange(n, device=nodes.device)
         of = which if table.shape[0] > 1 else torch.zeros_like(which)
         gained = picked(nodes, self._rows() * L + outputs) + picked(table, (of[:, None] * (L + 1) + before) * L + outputs)
+        if steps and self.width > 1:
+            step = which[:, None] * (self.width - 1) + torch.arange(self.width - 1, device=nodes.device)
+            places = (step * L + outputs[:, :-1]) * L
+            gained = torch.cat([gained[:, :1], gained[:, 1:] + picked(steps[0], places + outputs[:, 1:])], 1)
         total = torch.where(inside, gained, 0.0).sum(1)
         last = outputs.gather(1, (self.lengths.to(nodes.device) - 1).clamp(min=0)[:, None])[:, 0]
         of = which if stop.shape[0] > 1 else torch.zeros_like(which)
         return total + torch.where(inside[:, 0], stop[of, last], 0.0)
 
     def log_loss(self, target: Tensor, weight: Tensor) -> Tensor:
-        nodes, begins, table, stop = self.tensors
-        if table.shape[0] == stop.shape[0] == 1 and compiled_here(self.tensors):
+        nodes, begins, table, stop, *steps = self.tensors
+        if table.shape[0] == stop.shape[0] == 1 and not steps and compiled_here(self.tensors):
             batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, self.lengths)
             if batch.is_quick:
                 target = self._padded(torch.as_tensor(target)).to("cpu", torch.int64)
@@ -175,7 +191,7 @@ class LinearChain(StructuredDistribution):
             costs = torch.where(fine.any(-1, keepdim=True), costs, 0.0)
         else:
             costs = matrix[self._flat(self.check_outputs(target).to(nodes.device))]
-        return [costs, None, None, None]
+        return [costs, *[None] * (len(self.tensors) - 1)]
 
     def restricted(self, allowed: Tensor) -> LinearChain:
         """Only labels that are allowed: (B, T, L) bool."""
@@ -184,10 +200,10 @@ class LinearChain(StructuredDistribution):
         return self._with([nodes.masked_fill(~fine, -torch.inf), *self.tensors[1:]])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        nodes, table, stop = tensors
+        nodes, table, stop, *steps = tensors
         if self.shape is not None:
             nodes = nodes.reshape(*self.shape, -1)
-        return nodes, table[:, :-1], table[:, -1], stop
+        return nodes, steps[0] if steps else table[:, :-1], table[:, -1], stop
 
     def _sum_by_example(self, product: Tensor) -> Tensor:
         if product.dim() == 2 and product.shape[0] == self.tensors[0].shape[0] and product is not None:

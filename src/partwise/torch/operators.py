@@ -26,11 +26,12 @@ from partwise.torch import cuda, reference
 from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
 from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
+    BinaryTreeScores,
     ChainScores,
     MatchScores,
     PairScores,
     SegmentScores,
-    SpanScores,
+    StepwiseChainScores,
     TreeScores,
     bests_of_scores,
     kbests_of_scores,
@@ -88,6 +89,15 @@ CHAIN = Structure(
     (True, True, False, False),
     _quick_best_chains,
 )
+STEPWISE_CHAIN = Structure(
+    "stepwise_chain",
+    (*CHAIN.tensors, "steps"),
+    StepwiseChainScores,
+    reference.chain_log_partition,
+    sample_chains,
+    (*CHAIN.shared, False),
+    (*CHAIN.packed, False),
+)
 SEGMENTS = Structure(
     "segments",
     ("codes", "segments", "transitions", "stop"),
@@ -108,7 +118,7 @@ ALIGNMENT = Structure(
     (False, False, False),
 )
 
-SPANS = Structure("spans", ("spans",), SpanScores, reference.spans_log_partition, sample_spans, (False,), (False,))
+SPANS = Structure("spans", ("spans",), BinaryTreeScores, reference.spans_log_partition, sample_spans, (False,), (False,))
 ASSIGNMENT = Structure("assignment", ("match",), MatchScores, None, None, (False,), (False,))
 
 
@@ -371,5 +381,5 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
+STRUCTURES = {structure.name: structure for structure in (CHAIN, STEPWISE_CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}

@@ -38,7 +38,7 @@ def example_of_row(begins: Tensor, n_rows: int) -> Tensor:
 
 def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """The forward algorithm: O(T L^2) for each sequence."""
-    nodes, begins, transitions, stop = tensors
+    nodes, begins, transitions, stop, *steps = tensors  # steps: transitions that differ from token to token, if there are such
     n, (L, T, _) = lengths.shape[0], sizes
     if n == 0 or T == 0:
         return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
@@ -48,7 +48,10 @@ def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     scores = torch.where(inside[..., None], nodes[rows], torch.zeros((), dtype=nodes.dtype, device=nodes.device))
     alpha = transitions[:, L] + scores[:, 0]
     for t in range(1, T):
-        further = log_sum_exp(alpha[:, :, None] + transitions[:, :L], 1) + scores[:, t]
+        moves = transitions[:, :L]
+        if steps:
+            moves = moves + steps[0][:, t - 1].masked_fill(~inside[:, t, None, None], 0.0)
+        further = log_sum_exp(alpha[:, :, None] + moves, 1) + scores[:, t]
         alpha = torch.where(inside[:, t, None], further, alpha)
     found = log_sum_exp(alpha + stop, -1)
     return torch.where(inside[:, 0], found, torch.zeros_like(found))

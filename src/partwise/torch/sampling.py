@@ -42,6 +42,8 @@ def sample_chains(problem, scores, numbers, outputs, largest, first, last):
     for i in range(first, last):
         T = kernels.length(problem, i)
         lay_out(scores, problem, i, theta)
+        base = (T + L + 2) * L
+        stepwise = kernels.n_parts(problem, i) > base  # transitions that differ from token to token stand behind the others
         after = np.zeros((T, L))  # log sums over all that may follow a label
         for t in range(T - 1, -1, -1):
             for a in range(L):
@@ -51,6 +53,8 @@ def sample_chains(problem, scores, numbers, outputs, largest, first, last):
                 high = -np.inf
                 for c in range(L):
                     weights[c] = theta[(T + a) * L + c] + theta[(t + 1) * L + c] + after[t + 1, c]
+                    if stepwise:
+                        weights[c] += theta[base + (t * L + a) * L + c]
                     high = max(high, weights[c])
                 if high == -np.inf:
                     after[t, a] = high
@@ -65,6 +69,8 @@ def sample_chains(problem, scores, numbers, outputs, largest, first, last):
                 high = -np.inf
                 for c in range(L):
                     weights[c] = theta[(T + state) * L + c] + theta[t * L + c] + after[t, c]
+                    if stepwise and t > 0:
+                        weights[c] += theta[base + ((t - 1) * L + state) * L + c]
                     high = max(high, weights[c])
                 if high == -np.inf:
                     break

@@ -28,6 +28,16 @@ class ChainScores(NamedTuple):
     stop: np.ndarray  #: (B or 1, L) of the last label
 
 
+class StepwiseChainScores(NamedTuple):
+    """Scores of chains whose transitions differ from token to token; what they all share is added."""
+
+    nodes: np.ndarray
+    begins: np.ndarray
+    transitions: np.ndarray
+    stop: np.ndarray
+    steps: np.ndarray  #: (B, T - 1, L, L) into the second token, the third ...
+
+
 class SegmentScores(NamedTuple):
     """Scores of segmentations; codes are those of `structures.semi_markov.problem`."""
 
@@ -51,7 +61,7 @@ class PairScores(NamedTuple):
     second: np.ndarray  #: (B, 4, m) the same of the second sequence
 
 
-class SpanScores(NamedTuple):
+class BinaryTreeScores(NamedTuple):
     """Scores of spans, by the places between words where they begin and end."""
 
     spans: np.ndarray  #: (B, n + 1, n + 1, L)
@@ -99,6 +109,30 @@ def lay_back_chain(scores, problem, i, parts):
             scores.transitions[i, s, c] = parts[(T + s) * L + c]
     for c in range(L):
         scores.stop[i, c] = parts[(T + L + 1) * L + c]
+
+
+@lay_out.implements(StepwiseChainScores)
+def lay_out_steps(scores, problem, i, theta):
+    lay_out_chain(scores, problem, i, theta)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                theta[k] = scores.steps[i, t, s, c]
+                k += 1
+
+
+@lay_back.implements(StepwiseChainScores)
+def lay_back_steps(scores, problem, i, parts):
+    lay_back_chain(scores, problem, i, parts)
+    L, T = problem.n_labels, kernels.length(problem, i)
+    k = (T + L + 2) * L
+    for t in range(T - 1):
+        for s in range(L):
+            for c in range(L):
+                scores.steps[i, t, s, c] = parts[k]
+                k += 1
 
 
 @lay_out.implements(SegmentScores)
@@ -187,7 +221,7 @@ def lay_back_alignment(scores, problem, i, parts):
             scores.second[i, kind, j] = parts[n * m + 4 * n + kind * m + j]
 
 
-@lay_out.implements(SpanScores)
+@lay_out.implements(BinaryTreeScores)
 def lay_out_spans(scores, problem, i, theta):
     n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
     for j in range(1, n + 1):
@@ -197,7 +231,7 @@ def lay_out_spans(scores, problem, i, theta):
             k += 1
 
 
-@lay_back.implements(SpanScores)
+@lay_back.implements(BinaryTreeScores)
 def lay_back_spans(scores, problem, i, parts):
     n, L, k = problem.starts[i + 1] - problem.starts[i], problem.n_labels, 0
     for j in range(1, n + 1):

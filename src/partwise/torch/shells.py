@@ -12,6 +12,7 @@ from partwise import kernels
 from partwise.features.rows import Binary
 from partwise.structures.alignment import alignment_problem
 from partwise.structures.chain import chain_problem
+from partwise.structures.chain.pairs import with_pairs
 from partwise.structures.constituency import SpanProblem
 from partwise.structures.dependency import tree_problem
 from partwise.structures.ranking import RankingProblem
@@ -22,6 +23,12 @@ ANY_SIZE = 1e6  # GB: whoever has made the scores of all pairs has had the memor
 
 def _chain_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
     return chain_problem(np.zeros((int(lengths.sum()), 0)), lengths, n_labels=n_labels)
+
+
+def _stepwise_shell(lengths: np.ndarray, n_labels: int, longest: int, padded: int) -> Any:
+    """Every step has scores of its own; none has features."""
+    rows = Binary(np.zeros(int(lengths.sum()) + 1, np.int64), np.zeros(0, np.int32), 0)
+    return with_pairs(_chain_shell(lengths, n_labels, longest, padded), rows, np.zeros(1, np.int64), np.zeros(0, np.int32))
 
 
 def _segment_shell(lengths: np.ndarray, n_labels: int, longest: int) -> Any:
@@ -61,6 +68,7 @@ def _assignment_shell(lengths: np.ndarray) -> Any:
 
 SHELLS: dict[str, Callable[..., Any]] = {
     "chain": _chain_shell,
+    "stepwise_chain": _stepwise_shell,
     "segments": _segment_shell,
     "tree": _tree_shell,
     "alignment": _alignment_shell,

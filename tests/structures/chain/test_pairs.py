@@ -10,6 +10,7 @@ from partwise import kernels, solve
 from partwise.features.rows import Binary
 from partwise.structures import chain_problem
 from partwise.structures.chain.pairs import observed_pairs, with_pairs
+from partwise.structures.common.hidden import small_weights
 
 pytestmark = pytest.mark.interpreted
 
@@ -49,3 +50,12 @@ def test_pairs_are_those_observed():
     assert len(some.pair_rows.ptr) == 7 and kernels.n_weights(some) == kernels.n_weights(with_pairs(chain, rows, ptr, codes))
     with pytest.raises(ValueError, match="order 1"):
         with_pairs(chain._replace(order=2), rows, ptr, codes)
+
+
+def test_states_begin_at_weights_that_are_there():
+    """The last row of pairs has places left over: they stay zero."""
+    chain, rows = swapped()
+    ptr, codes = observed_pairs(chain, rows)
+    problem = with_pairs(chain, rows, np.minimum(ptr, 3), codes[:3])
+    w = small_weights(problem, 0)
+    assert len(w) == kernels.n_weights(problem) and w[-1] == 0.0 and w[-4:-1].all()

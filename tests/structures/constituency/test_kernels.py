@@ -13,8 +13,9 @@ from oracle_checks import check_features, check_oracles, run_oracles
 from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.solvers import solve
+from partwise.structures.constituency.grammar import make_grammar
 from partwise.structures.constituency.kernels import GLUE_COST
-from partwise.structures.constituency.problem import grammar_problem, make_grammar, nodes_of
+from partwise.structures.constituency.problem import grammar_problem, nodes_of
 
 # S -> NP VP; VP -> V NP | VP PP; NP -> NP PP; PP -> P NP. Tags: N (0), V (1), P (2).
 NP, VP, PP, S, V, P = range(6)

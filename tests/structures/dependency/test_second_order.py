@@ -11,6 +11,7 @@ from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
+from partwise.structures.dependency.kept_arcs import PartialSecondOrderProblem
 from partwise.structures.dependency.projective import sum_over_projective_trees
 from partwise.structures.dependency.second_order import second_order_problem
 from partwise.structures.dependency.spanning import sum_over_trees
@@ -105,6 +106,65 @@ def test_agreement_and_some_of_the_sentences(seed):
                 mixed, wanted = mixed + p * parts, wanted + p * (y == gold)
             kernels.agreement(problem, i, mixed, given)
             np.testing.assert_allclose(given, wanted)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("seed", range(6))
+def test_trees_with_unknown_heads_are_completed(seed):
+    """By the best tree that agrees with what is known, found by looking at all; unknown heads cost nothing."""
+    whole, w = second_order_case(seed, iterations=500)
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(len(whole.gold)) < 0.5
+    hidden[0] = True
+    gold = np.where(hidden, -1, whole.gold)
+    problem = PartialSecondOrderProblem(*whole)._replace(gold=gold.astype(np.int32))
+    with partwise.interpret():
+        for i in range(len(LENGTHS)):
+            own, theta, n = gold[problem.starts[i] : problem.starts[i + 1]], np.zeros(kernels.n_parts(problem, i)), LENGTHS[i]
+            kernels.score(problem, i, w, theta)
+            trees = list(kernels.outputs(problem, i))
+            costs = [float(((y != own) & (own >= 0)).sum()) for y in trees]
+            assert [kernels.cost(problem, i, y) for y in trees] == costs
+            raised = theta.copy()
+            kernels.add_cost(problem, i, 2.0, raised)
+            values = [kernels.value_of(problem, i, theta, y) for y in trees]
+            wanted = np.array(values) + 2.0 * np.array(costs)
+            np.testing.assert_allclose([kernels.value_of(problem, i, raised, y) for y in trees], wanted)
+            assert kernels.is_labelled(problem, i) == (own >= 0).all()
+            fine = [value for value, c in zip(values, costs, strict=True) if c == 0.0]
+            y, parts = np.zeros(n, np.int32), np.zeros(len(theta))
+            value = kernels.complete(problem, i, theta, y)
+            assert kernels.cost(problem, i, y) == 0.0 and value == pytest.approx(kernels.value_of(problem, i, theta, y))
+            assert value == pytest.approx(max(fine), abs=1e-5) or problem.status[i]
+            theta[problem.arcs[i + 1] - problem.arcs[i] :] = 0.0  # where only arcs score, belief propagation is exact
+            fine = [kernels.value_of(problem, i, theta, y) for y, c in zip(trees, costs, strict=True) if c == 0.0]
+            log_z = kernels.expected_completion(problem, i, theta, 1.0, parts)
+            assert log_z == pytest.approx(np.logaddexp.reduce(fine), abs=1e-9)
+            given = np.zeros(n)
+            kernels.agreement(problem, i, parts, given)
+            np.testing.assert_allclose(given, 1.0, atol=1e-6)
+    known = kernels.take(problem, np.array([2, 3]))
+    assert kernels.is_partial(known) == bool((gold[problem.starts[2] :] < 0).any())
+    convex = kernels.with_targets(problem, whole.gold)
+    assert not kernels.is_partial(convex)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.interpreted
+def test_targets_of_unknown_heads_agree_with_what_is_known():
+    rng = np.random.default_rng(0)
+    given = read_sentences([[{"form": "a", "upos": "N"}] * 5], [[2, 0, 2, 3, 3]], None, None)
+    arcs = arc_rows(given.words, given.names, bits=8)
+    pairs = pair_rows(arcs, given.lengths, given.names)
+    allowed = rng.random(30) < 0.5
+    heads = np.array([2, -1, 2, -1, -1])
+    problem = second_order_problem(arcs, pairs, given.lengths, allowed | True, heads)
+    assert (problem.targets[[0, 2]] == 2).all() and kernels.is_partial(problem)
+    assert any(np.array_equal(problem.targets, y) for y in kernels.outputs(problem, 0))
+    with pytest.raises(ValueError, match="must agree with those that are known"):
+        second_order_problem(arcs, pairs, given.lengths, allowed, heads, targets=[0, 1, 2, 3, 4])
+    with pytest.raises(ValueError, match="sentence 0: no tree agrees with its known heads"):
+        second_order_problem(arcs, pairs, given.lengths, allowed & False, heads)
 
 
 def one_sentence(n, rng, share, **options):

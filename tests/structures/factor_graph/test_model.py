@@ -11,6 +11,8 @@ from graph_cases import every_output, forest_cases, random_graph
 from oracle_checks import check_features, check_oracles
 from partwise import FactorGraph, graph_families, graph_problem, kernels
 from partwise.structures.factor_graph.answers import Answer
+from partwise.structures.factor_graph.layout import FactorLayout, TreeLayout
+from partwise.structures.factor_graph.problem import view
 
 pytestmark = pytest.mark.interpreted
 
@@ -263,3 +265,14 @@ def test_kernels_know_what_was_not_proven():
         y = np.zeros(3, np.int32)
         assert kernels.best(problem, 0, theta, y) == 2.0 and problem.status[0] == status
         assert kernels.is_exact(problem) == exact
+
+
+def test_only_graphs_with_trees_carry_their_code():
+    """The class of the layout decides what is compiled; taking graphs out, and looking at one, keep it."""
+    plain, tree = FactorGraph(), FactorGraph()
+    plain.xor(plain.bits(3))
+    tree.tree(tree.bits(2), [0, 1], [1, 2])
+    for graphs, kind in (([plain], FactorLayout), ([tree], TreeLayout), ([plain, tree], TreeLayout)):
+        problem = graph_problem(graphs)
+        assert type(problem.graphs) is kind and type(view(problem, 0)) is kind
+        assert type(kernels.take(problem, np.array([0])).graphs) is kind

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gzip
-import importlib
-import sys
-import types
 
 import numpy as np
 import pytest
 
+from partwise.files.parquet import as_parquet
 from partwise.tasks.classification.files import SvmlightTable, Table, read_examples, with_columns
 
 
@@ -89,27 +87,10 @@ def test_files_with_errors(text, message):
         read_examples(text)
 
 
-def test_parquet_needs_a_reader(monkeypatch):
-    real = importlib.import_module
-
-    def refuse(name, *more):
-        if name.split(".")[0] in ("pyarrow", "pandas"):
-            raise ImportError(name)
-        return real(name, *more)
-
-    monkeypatch.setattr(importlib, "import_module", refuse)
-    with pytest.raises(ValueError, match="to read it, install pyarrow: pip install pyarrow"):
-        read_examples(b"PAR1....")
-
-
-def test_parquet(monkeypatch):
+def test_parquet():
+    pyarrow = pytest.importorskip("pyarrow")
     columns = {"length": [1, None, 2.5], "colour": ["red", None, "blue"], "class": [True, False, True]}
-    read = types.SimpleNamespace(
-        column_names=list(columns), columns=[types.SimpleNamespace(to_pylist=lambda c=c: c) for c in columns.values()]
-    )
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", types.SimpleNamespace(read_table=lambda file: read))
-    monkeypatch.setitem(sys.modules, "pyarrow", types.SimpleNamespace(parquet=sys.modules["pyarrow.parquet"]))
-    table = read_examples(b"PAR1....")
+    table = read_examples(as_parquet(pyarrow.table(columns)))
     np.testing.assert_array_equal(table.numbers(0), [1, np.nan, 2.5])
     assert (
         table.cells(1) == ["red", "", "blue"]

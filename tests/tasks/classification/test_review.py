@@ -125,6 +125,7 @@ def test_there_and_back(folder, kind):
 
 
 def test_a_parquet_file_is_refused(folder):
+    pytest.importorskip("jinja2")
     (folder / "rows.parquet").write_bytes(b"PAR1")
     result = partwise("suspects", folder / "csv.model", folder / "rows.parquet", "--html", folder / "no.html")
     assert result.exit_code == 1 and "write it as CSV first" in result.stderr

@@ -125,7 +125,7 @@ def test_a_long_sentence_asks_for_memory_first(parser, monkeypatch):
         with pytest.raises(MemoryError, match=f"{message}. Cut it into parts, leave it out, or take fewer threads"):
             getattr(crf, verb)(long)
     trees = make_brackets(3)
-    enough = memory_needed(max(len(tree.leaves()) for tree in trees), S) / 1e9
+    enough = memory_needed(max(len(tree.leaves()) for tree in trees), crf.grammar_.packed) / 1e9
     tight = clone(parser).set_params(memory=1.5 * enough)
     assert tight.fit(trees).predict([[], KNOWN[:4]])[0] == Constituent("S", ())
     for change in ({"n_jobs": 2}, {"loss": "crf", "n_jobs": 1}):
@@ -250,3 +250,45 @@ def test_ambiguous_trees_are_learnt(kind):
     scores = model.brackets(make_brackets(100, kind, seed=1))
     assert scores.f1 > 0.97 and not len(model.unparsed_)
     assert np.isfinite(model.weights_).all()
+
+
+@pytest.fixture(scope="module")
+def free():
+    with interpret():
+        return ConstituencyParser(**SMALL | {"grammar": None, "loss": "crf", "C": 1.0}).fit(make_brackets(25))
+
+
+def test_without_a_grammar(free, tmp_path):
+    """It learns, gives probabilities and the k best, and is the same from its file; there is a tree for everything."""
+    test = make_brackets(10, seed=1)
+    assert free.score(test) > 0.9 and free.classes_.tolist() == ["NP", "PP", "S", "VP"] and not len(free.grammar_.rules)
+    ranked = free.predict_kbest([KNOWN], k=5)[0]
+    assert ranked[0][0] == free.predict([KNOWN])[0] and len({str(tree) for tree, _ in ranked}) >= 3
+    assert all(a[1] >= b[1] for a, b in zip(ranked, ranked[1:], strict=False))
+    found = free.predict_marginals([KNOWN])[0]
+    assert found["S", 0, 5] > 0.5 and all(-1e-9 <= p <= 1 + 1e-6 for p in found.values())
+    odd = [[*KNOWN[:3], ("man", "ZZ"), KNOWN[4]], KNOWN[:2], KNOWN[2:4], [("a", "DT")], []]
+    assert [tree.leaves() for tree in free.predict(odd)[:-1]] == odd[:-1]
+    free.save(tmp_path / "model")
+    again = partwise.load(tmp_path / "model")
+    assert again.grammar is None and again.predict(test) == free.predict(test)
+    header, tensors = read_tensors(str(tmp_path / "model"), FORMAT, FORMAT_VERSION)
+    for name, wrong in (("inner", "all"), ("tag_of", [0])):
+        write_tensors(tmp_path / "bad", header | {"model": header["model"] | {name: wrong}}, tensors)
+        with pytest.raises(ModelFileError):
+            partwise.load(tmp_path / "bad")
+
+
+def test_without_a_grammar_trees_known_in_part_are_completed(free):
+    partial = Constituent.read("(? (NP (PRP they)) (? (VBD saw) (NP (DT the) (NN man))) (. .))")
+    model = clone(free).set_params(max_epochs=1)
+    tree = model.fit([*make_brackets(6), partial]).predict([partial])[0]
+    assert tree.leaves() == KNOWN and "?" not in model.classes_ and model.result_.primal > 0
+
+
+def test_without_a_grammar_charts_are_smaller(free, parser):
+    n, S = 100, free.grammar_.packed.n_symbols
+    assert memory_needed(n, free.grammar_.packed) == n * (n + 1) * (4 * S + 44)
+    assert memory_needed(n, parser.grammar_.packed) == n * (n + 1) * 20 * parser.grammar_.packed.n_symbols
+    with pytest.raises(ValueError, match="'grammar' parameter of ConstituencyParser must be 'trees' or None. Got 'some' instead"):
+        ConstituencyParser(grammar="some").fit(make_brackets(2))

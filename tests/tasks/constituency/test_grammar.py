@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from partwise.datasets import Constituent, make_brackets
-from partwise.tasks.constituency.grammar import binary_nodes, read_grammar
+from partwise.tasks.constituency.grammar import binary_nodes, read_grammar, read_labels
 
 FLAT = Constituent.read("(A (B b) (C c) (D d) (E e))")
 
@@ -33,3 +33,34 @@ def test_there_and_back(markov):
         assert len(y) == 2 * len(tree.leaves()) - 1
         assert grammar.decode(y, tree.words(), None) == tree
     assert "S+VP+VP+V" in grammar.symbols and "E" in grammar.labels() and "V" not in grammar.labels()
+
+
+TREES = [Constituent.read(f"({rest}") for rest in ("S (NP (N dogs)) (VP (V see) (NP (D a) (J big) (N cat))))", "S (VP (V go)))")]
+
+
+def test_labels_without_a_grammar_and_back():
+    """Words without a bracket have no name, those with one have its label; made-up nodes are all the same one."""
+    found = read_labels(TREES, tagged=True)
+    assert found.symbols == ("@", "", "S", "NP+", "VP", "NP", "S+VP+") and found.tags == ("",)
+    assert found.labels() == ["NP", "S", "VP"] and not len(found.rules) and found.main_root == "S"
+    for tree in TREES:
+        words, tags = zip(*tree.leaves(), strict=True)
+        assert found.decode(found.encode(tree, None), words, tags) == tree
+    assert found.tags_of(["N", "never seen"]) == [0, 0]
+
+
+def test_labels_with_tags_that_are_looked_for():
+    found = read_labels(TREES, tagged=False)
+    assert found.symbols == ("@", "S", "NP+N", "VP", "V", "NP", "D", "J", "N", "S+VP+V") and found.tags == ("D", "J", "N", "V")
+    tree = TREES[0]
+    assert found.decode(found.encode(tree, None), tree.words(), None) == tree
+    brackets = {
+        (begin, end): symbols for begin, end, symbols in found.known_brackets(Constituent.read("(S (N dogs) (? (V go)))"))
+    }
+    assert brackets[0, 2] == [1, 9] and brackets[0, 1] == [2, 8] and brackets[1, 2] == [4, 9]
+
+
+def test_single_words_alone_leave_a_root_for_longer_sentences():
+    found = read_labels([Constituent.read("(N dogs)")], tagged=True)
+    assert found.packed.root.tolist() == [True, True] and found.main_root == "S"
+    assert str(found.decode([0 * 2 + 1, 1 * 2, 1 * 2], ["a", "b"], ["D", "N"])) == "(S (D a) (N b))"

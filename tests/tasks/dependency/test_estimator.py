@@ -231,7 +231,7 @@ def test_the_parser(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-def test_arc_probabilities_and_unknown_heads():
+def test_arc_probabilities_of_second_order():
     X, y = corpus(6, 2)
     with partwise.interpret():
         model = DependencyParser("crf", **FAST, hash_bits=12, order=2, max_epochs=1).fit(X, y)
@@ -244,8 +244,18 @@ def test_arc_probabilities_and_unknown_heads():
             assert model.result_.n_skipped == 0 and 0.0 < model.result_.primal < model.result_.history[0].primal + 1e-9
         with pytest.raises(ValueError, match="'sums' parameter .* must be 'bethe' or 'trw'. Got 'all'"):
             DependencyParser(order=2, sums="all").fit(X, y)
-        with pytest.raises(ValueError, match="known as a whole"):
-            DependencyParser(order=2, max_epochs=1).fit([["a", "b"]], [[0, None]])
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize(("loss", "solver"), [("hinge", "auto"), ("crf", "lbfgs")])
+def test_second_order_completes_unknown_heads(loss, solver):
+    X, y = corpus(6, 2)
+    some = [[None, *heads[1:]] for heads in y]
+    with partwise.interpret():
+        model = DependencyParser(loss, C=1.0, solver=solver, hash_bits=12, order=2, max_epochs=2).fit(X, some)
+        assert model.score(X, y) > 0.5 and model.result_.primal >= 0.0
+        scores = [score for _, score in model.predict_kbest(X[:1], 3)[0]]
+        assert scores == sorted(scores, reverse=True)
 
 
 @pytest.mark.slow

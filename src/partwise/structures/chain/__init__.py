@@ -1,6 +1,6 @@
 """Linear chains: one label per position."""
 
-from partwise.structures.chain import best, by_cost, kernels, pairs, sums
+from partwise.structures.chain import best, by_cost, kernels, max_marginals, pairs, sums
 from partwise.structures.chain.problem import (
     ChainProblem,
     PairChainProblem,
@@ -18,6 +18,7 @@ __all__ = [
     "by_cost",
     "chain_problem",
     "kernels",
+    "max_marginals",
     "pairs",
     "sums",
 ]

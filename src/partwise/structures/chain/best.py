@@ -13,6 +13,7 @@ from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill, larger, padded_width, smaller
 from partwise.structures.chain.kernels import ChainProblem, n_states
+from partwise.structures.common.ranked import insert
 
 MANY = 64  # labels, from which on it pays to look which of them matter
 
@@ -190,17 +191,3 @@ def kbest(problem, i, theta, ys, values):
             at = back[t, at // K, at % K]
         found += 1
     return found
-
-
-@helper
-def insert(value, origin, values, origins):
-    """Insert into a list sorted downwards, dropping its last; equal values keep the order they came in."""
-    j = len(values) - 1
-    if value <= values[j]:
-        return
-    while j > 0 and values[j - 1] < value:
-        values[j] = values[j - 1]
-        origins[j] = origins[j - 1]
-        j -= 1
-    values[j] = value
-    origins[j] = origin

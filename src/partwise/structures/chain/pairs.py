@@ -16,11 +16,14 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
+from partwise.engine.memory import require_memory
+from partwise.engine.numerics import larger
 from partwise.features.rows import Binary
 from partwise.structures.chain import kernels as chain
-from partwise.structures.chain.best import insert
 from partwise.structures.chain.problem import TYPES, ChainProblem, PairChainProblem, PartialPairChainProblem
-from partwise.structures.chain.sums import log_add
+from partwise.structures.common.hidden import clear_unused
+from partwise.structures.common.ranked import insert
+from partwise.structures.common.semirings import LARGEST, LOG_SUM, make_semiring, plus
 
 score_chain, value_of_chain, n_chain_weights = chain.score, chain.value_of, chain.n_weights
 indicate_chain, add_chain_features, add_chain_parts = chain.indicate, chain.add_features, chain.add_parts
@@ -37,7 +40,7 @@ def observed_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.
     """The pairs of true labels that each feature was seen with: offsets, and codes. All pairs, where labels are not known."""
     L, n = problem.n_labels, rows.n_features
     if kernels.is_partial(problem):
-        return np.arange(n + 1, dtype=np.int64) * L * L, np.tile(np.arange(L * L, dtype=np.int32), n)
+        return all_pairs(problem, rows)
     inner = np.ones(len(problem.gold), bool)
     inner[problem.starts[:-1][np.diff(problem.starts) > 0]] = False
     before = np.concatenate([[0], problem.gold[:-1]])[: len(problem.gold)].astype(np.int64)
@@ -45,6 +48,23 @@ def observed_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.
     seen = np.repeat(inner, np.diff(rows.ptr))
     keys = np.unique(rows.index[seen].astype(np.int64) * L * L + pair[seen])
     return np.searchsorted(keys, np.arange(n + 1, dtype=np.int64) * L * L).astype(np.int64), (keys % (L * L)).astype(np.int32)
+
+
+def all_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.ndarray]:
+    """All pairs of labels for each feature, in the way of `observed_pairs`: L^2 weights each, also for what was never seen."""
+    L, n = problem.n_labels, rows.n_features
+    require_memory(
+        16.0 * n * L * L, None, f"{n:,} features with weights for all {L * L:,} pairs of labels", "Take those observed"
+    )
+    return np.arange(n + 1, dtype=np.int64) * L * L, np.tile(np.arange(L * L, dtype=np.int32), n)
+
+
+@clear_unused.register
+def _(problem: PairChainProblem, w: np.ndarray) -> None:
+    """What the chain has no weights for, and the places left over in the last row of pairs."""
+    first = n_chain_weights(problem)
+    clear_unused(ChainProblem(*problem[: len(ChainProblem._fields)]), w[:first])
+    w[first + problem.pair_codes.size :] = 0.0
 
 
 @helper
@@ -199,15 +219,10 @@ def kbest(problem, i, theta, ys, values):
     return found
 
 
-@kernels.expected.implements(PairChainProblem)
-def expected(problem, i, theta, parts):
-    """Forward-backward in log-space: O(T L^2) time and exponentials, O(T L) memory."""
-    L, T = problem.n_labels, problem.starts[i + 1] - problem.starts[i]
-    parts[: n_parts(problem, i)] = 0.0
-    if T == 0:
-        return 0.0
-    alpha, beta, step = np.full((T, L), -np.inf), np.full((T, L), -np.inf), np.empty((L, L))
-    log_z, base = -np.inf, n_chain_parts(problem, T)
+@helper
+def forward_backward(s, L, T, theta):
+    """Forward and backward scores, both (T, L), and that of all outputs, in a semiring."""
+    alpha, beta, step, total = np.full((T, L), -np.inf), np.full((T, L), -np.inf), np.empty((L, L)), -np.inf
     for c in range(L):
         alpha[0, c] = theta[c] + theta[(T + L) * L + c]
         beta[T - 1, c] = theta[(T + L + 1) * L + c]
@@ -215,17 +230,33 @@ def expected(problem, i, theta, parts):
         step_scores(theta, L, T, t, step)
         for a in range(L):
             for c in range(L):
-                alpha[t, c] = log_add(alpha[t, c], alpha[t - 1, a] + step[a, c])
+                alpha[t, c] = plus(s, alpha[t, c], alpha[t - 1, a] + step[a, c])
     for c in range(L):
-        log_z = log_add(log_z, alpha[T - 1, c] + beta[T - 1, c])
-    if log_z == -np.inf:
-        return log_z
+        total = plus(s, total, alpha[T - 1, c] + beta[T - 1, c])
     for t in range(T - 1, 0, -1):
         step_scores(theta, L, T, t, step)
         for a in range(L):
             for c in range(L):
+                beta[t - 1, a] = plus(s, beta[t - 1, a], step[a, c] + beta[t, c])
+    return alpha, beta, total
+
+
+@kernels.expected.implements(PairChainProblem)
+def expected(problem, i, theta, parts):
+    """Forward-backward in log-space: O(T L^2) time and exponentials, O(T L) memory."""
+    L, T = problem.n_labels, problem.starts[i + 1] - problem.starts[i]
+    parts[: n_parts(problem, i)] = 0.0
+    if T == 0:
+        return 0.0
+    alpha, beta, log_z = forward_backward(make_semiring(LOG_SUM), L, T, theta)
+    if log_z == -np.inf:
+        return log_z
+    base, step = n_chain_parts(problem, T), np.empty((L, L))
+    for t in range(1, T):
+        step_scores(theta, L, T, t, step)
+        for a in range(L):
+            for c in range(L):
                 value = step[a, c] + beta[t, c]
-                beta[t - 1, a] = log_add(beta[t - 1, a], value)
                 if value > -np.inf and alpha[t - 1, a] > -np.inf:
                     p = np.exp(alpha[t - 1, a] + value - log_z)
                     parts[base + ((t - 1) * L + a) * L + c] = p
@@ -237,3 +268,27 @@ def expected(problem, i, theta, parts):
             parts[(T + L) * L + c] = parts[c]
         parts[(T + L + 1) * L + c] = parts[(T - 1) * L + c]
     return log_z
+
+
+@kernels.max_marginals.implements(PairChainProblem)
+def max_marginals(problem, i, theta, parts):
+    """Forward-backward with maxima: O(T L^2) time, O(T L) memory."""
+    L, T = problem.n_labels, problem.starts[i + 1] - problem.starts[i]
+    parts[: n_parts(problem, i)] = -np.inf
+    if T == 0:
+        return 0.0
+    alpha, beta, value = forward_backward(make_semiring(LARGEST), L, T, theta)
+    base, step = n_chain_parts(problem, T), np.empty((L, L))
+    for t in range(1, T):
+        step_scores(theta, L, T, t, step)
+        for a in range(L):
+            for c in range(L):
+                through = alpha[t - 1, a] + step[a, c] + beta[t, c]
+                parts[base + ((t - 1) * L + a) * L + c] = through
+                parts[(T + a) * L + c] = larger(parts[(T + a) * L + c], through)
+                parts[t * L + c] = larger(parts[t * L + c], through)
+    for c in range(L):
+        parts[c] = alpha[0, c] + beta[0, c]
+        parts[(T + L) * L + c] = parts[c]
+        parts[(T + L + 1) * L + c] = parts[(T - 1) * L + c]
+    return value

@@ -19,7 +19,15 @@ from partwise.structures.common.hidden import clear_unused
 
 
 class ChainProblem(NamedTuple):
-    """N packed sequences over L labels."""
+    """N packed sequences over L labels.
+
+    Examples
+    --------
+    >>> from partwise import chain_problem
+    >>> problem = chain_problem([[1.0], [0.0], [1.0]], lengths=[2, 1], gold=[0, 1, 0])
+    >>> problem.starts.tolist(), problem.gold.tolist(), problem.n_labels
+    ([0, 2, 3], [0, 1, 0], 2)
+    """
 
     rows: Any  #: feature rows, one per token, sequences end to end
     starts: np.ndarray  #: (N + 1,) int64 first token of each sequence

@@ -13,6 +13,7 @@ from partwise.engine.compilation import compiled_loop, helper
 from partwise.engine.numerics import copy, exp, fill, larger, padded_width, smaller
 from partwise.structures.chain.best import gathered
 from partwise.structures.chain.kernels import ChainProblem, n_states
+from partwise.structures.common.semirings import LOG_SUM, make_semiring, plus
 
 WIDEST = 200.0  # scores of one step may differ by this much (e^-200 = 1e-87) before log-space takes over
 SMALLEST = 1e-200
@@ -183,20 +184,8 @@ def normalise(a):
 
 
 @helper
-def log_add(a, b):
-    """log(e^a + e^b), -inf welcome."""
-    if a == -np.inf:
-        return b
-    if b == -np.inf:
-        return a
-    if a < b:
-        a, b = b, a
-    return a + np.log1p(np.exp(b - a))
-
-
-@helper
-def forward_backward_log(L, T, S, theta):
-    """Log forward and backward scores (both (T, S)) and the log-partition, for scores of any size."""
+def forward_backward(s, L, T, S, theta):
+    """Forward and backward scores, both (T, S), and that of all outputs, for scores of any size, in a semiring of logarithms."""
     symbols = L + 1
     kept = S // symbols
     move, stop = theta[T * L : (T + S) * L], theta[(T + S) * L : (T + S + 1) * L]
@@ -204,22 +193,22 @@ def forward_backward_log(L, T, S, theta):
     for c in range(L):
         alpha[0, (S - 1) % kept * symbols + c] = move[(S - 1) * L + c] + theta[c]
     for t in range(1, T):
-        for s in range(S):
-            if alpha[t - 1, s] > -np.inf:
+        for state in range(S):
+            if alpha[t - 1, state] > -np.inf:
                 for c in range(L):
-                    u = s % kept * symbols + c
-                    alpha[t, u] = log_add(alpha[t, u], alpha[t - 1, s] + move[s * L + c] + theta[t * L + c])
-    log_z = -np.inf
-    for s in range(S):
-        if s % symbols < L:
-            beta[T - 1, s] = stop[s % symbols]
-            log_z = log_add(log_z, alpha[T - 1, s] + beta[T - 1, s])
+                    u = state % kept * symbols + c
+                    alpha[t, u] = plus(s, alpha[t, u], alpha[t - 1, state] + move[state * L + c] + theta[t * L + c])
+    total = -np.inf
+    for state in range(S):
+        if state % symbols < L:
+            beta[T - 1, state] = stop[state % symbols]
+            total = plus(s, total, alpha[T - 1, state] + beta[T - 1, state])
     for t in range(T - 2, -1, -1):
-        for s in range(S):
+        for state in range(S):
             for c in range(L):
-                u = s % kept * symbols + c
-                beta[t, s] = log_add(beta[t, s], move[s * L + c] + theta[(t + 1) * L + c] + beta[t + 1, u])
-    return alpha, beta, log_z
+                u = state % kept * symbols + c
+                beta[t, state] = plus(s, beta[t, state], move[state * L + c] + theta[(t + 1) * L + c] + beta[t + 1, u])
+    return alpha, beta, total
 
 
 @helper
@@ -227,7 +216,7 @@ def expected_log(L, T, S, theta, parts):
     """Forward-backward in log-space: slower by the price of an exponential per transition, and never out of range."""
     symbols = L + 1
     kept = S // symbols
-    alpha, beta, log_z = forward_backward_log(L, T, S, theta)
+    alpha, beta, log_z = forward_backward(make_semiring(LOG_SUM), L, T, S, theta)
     if log_z == -np.inf:
         return log_z
     for t in range(T):
@@ -258,7 +247,7 @@ def pair_marginals(problem, i, theta):
     pairs = np.zeros((max(T - 1, 0), L, L))
     if T < 2:
         return pairs
-    alpha, beta, log_z = forward_backward_log(L, T, S, theta)
+    alpha, beta, log_z = forward_backward(make_semiring(LOG_SUM), L, T, S, theta)
     for t in range(T - 1):
         for s in range(S):
             if alpha[t, s] > -np.inf:

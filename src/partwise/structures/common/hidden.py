@@ -105,6 +105,10 @@ class States(NamedTuple):
         axis %= p.ndim
         return p.reshape(*p.shape[:axis], self.n_labels, self.hidden, *p.shape[axis + 1 :]).sum(axis + 1)
 
+    def highest(self, scores: np.ndarray) -> np.ndarray:
+        """Scores of labels, (..., labels): that of their best state."""
+        return scores if self.hidden == 1 else scores.reshape(*scores.shape[:-1], self.n_labels, self.hidden).max(-1)
+
     def names(self, labels: Iterable[Any]) -> list[Any]:
         """What to call the states: "NP/1", "NP/2"; the labels themselves where they have one state each."""
         if self.hidden == 1:

@@ -1,7 +1,18 @@
-"""Constituency trees: brackets over words, by the rules of a binary grammar, or without any."""
+"""Constituency trees: brackets over words, by a binary grammar, with labels that need none, or as scores of spans alone."""
 
 from partwise.structures.constituency import kernels
 from partwise.structures.constituency.free import SpanProblem
-from partwise.structures.constituency.problem import Grammar, GrammarProblem, PartialGrammarProblem, grammar_problem, make_grammar
+from partwise.structures.constituency.grammar import AnyLabels, Grammar, make_grammar, make_labels
+from partwise.structures.constituency.problem import GrammarProblem, PartialGrammarProblem, grammar_problem
 
-__all__ = ["Grammar", "GrammarProblem", "PartialGrammarProblem", "SpanProblem", "grammar_problem", "kernels", "make_grammar"]
+__all__ = [
+    "AnyLabels",
+    "Grammar",
+    "GrammarProblem",
+    "PartialGrammarProblem",
+    "SpanProblem",
+    "grammar_problem",
+    "kernels",
+    "make_grammar",
+    "make_labels",
+]

@@ -21,7 +21,8 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import larger
+from partwise.engine.numerics import fill, larger
+from partwise.structures.constituency.grammar import Grammar, best_tree, kbest_trees
 
 
 @helper
@@ -58,31 +59,38 @@ def window(ends, begun, i, j, b, c):
 
 @helper
 def inside(grammar, n, theta, by_begin, by_end):
-    """Fill the chart: by_begin[i, A, j] = by_end[j, A, i] = in(i, j, A)."""
-    S, base, begins, pair = grammar.n_symbols, n * (n + 1) // 2 * grammar.n_symbols, grammar.begins, grammar.pair
-    pair_first, pair_second, tops = grammar.pair_first, grammar.pair_second, np.empty(grammar.pair_first.size)
-    rules = theta[base : base + pair.size]
+    """Fill the chart: by_begin[i, A, j] = by_end[j, A, i] = in(i, j, A).
+
+    Pairs of children whose first one begins nowhere at i, or whose splits do not meet, are passed over: with tags that are known
+    these are most.
+    """
+    S, base = grammar.n_symbols, n * (n + 1) // 2 * grammar.n_symbols
+    rules, tops = theta[base : base + grammar.pair.size], np.empty(S)
+    pairs_of, second, uses, by_pair, parent = grammar.pairs_of, grammar.pair_second, grammar.uses, grammar.by_pair, grammar.parent
     ends, begun = windows_of(n, S)
     for size in range(1, n + 1):
         for i in range(n - size + 1):
             j = i + size
             own = theta[span_number(i, j, n) * S : (span_number(i, j, n) + 1) * S]
             left, right = by_begin[i], by_end[j]
-            if size > 1:
-                for p in range(pair_first.size):
-                    b, c = pair_first[p], pair_second[p]
-                    low, high = window(ends, begun, i, j, b, c)
+            fill(tops, 0.0 if size == 1 else -np.inf)
+            for b in range(np.uint64(S if size > 1 else 0)):
+                first, last = ends[i, b, 0], ends[i, b, 1]
+                if first >= last:
+                    continue
+                for p in range(pairs_of[b], pairs_of[b + np.uint64(1)]):
+                    c = second[p]
+                    low, high = max(first, begun[j, c, 0]), min(last, begun[j, c, 1])
+                    if low >= high:
+                        continue
                     top = -np.inf
                     for k in range(low, high):
                         top = larger(top, left[b, k] + right[c, k])
-                    tops[p] = top
+                    for u in range(uses[p], uses[p + 1]):
+                        r = by_pair[u]
+                        tops[parent[r]] = larger(tops[parent[r]], top + rules[r])
             for a in range(S):
-                value = np.float64(own[a])
-                if size > 1 and value > -np.inf:
-                    top = -np.inf
-                    for r in range(begins[a], begins[a + 1]):
-                        top = larger(top, tops[pair[r]] + rules[r])
-                    value += top
+                value = own[a] + tops[a]
                 by_begin[i, a, j], by_end[j, a, i] = value, value
                 if value > -np.inf:
                     widen(ends, begun, i, j, a)
@@ -127,6 +135,16 @@ def read_best(grammar, n, theta, by_begin, by_end, y):
         y[t] = a * n + split
 
 
+@best_tree.implements(Grammar)
+def _(grammar, n, theta, y):
+    by_begin, by_end = chart_of(grammar, n)
+    inside(grammar, n, theta, by_begin, by_end)
+    value = by_begin[0, best_root(by_begin, n), n]
+    if value > -np.inf:
+        read_best(grammar, n, theta, by_begin, by_end, y)
+    return value
+
+
 @helper
 def insert(values, how, size, most, value, r, k, left, right):
     """Put a derivation into a list that is sorted and no longer than `most`; returns how long it is then."""
@@ -143,9 +161,9 @@ def insert(values, how, size, most, value, r, k, left, right):
     return min(size + 1, most)
 
 
-@helper
-def kbest_trees(grammar, n, theta, ys, out):
-    """The k best trees: every entry of the chart has its k best derivations. Returns how many there are."""
+@kbest_trees.implements(Grammar)
+def _(grammar, n, theta, ys, out):
+    # every entry of the chart has its k best derivations
     S, most, base = grammar.n_symbols, len(out), n * (n + 1) // 2 * grammar.n_symbols
     cells = n * (n + 1) // 2 * S
     values, how, found = np.empty((cells, most)), np.empty((cells, most, 4), np.int32), np.zeros(cells, np.int64)

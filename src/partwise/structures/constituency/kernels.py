@@ -21,19 +21,29 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
-from partwise.engine.numerics import fill
+from partwise.engine.numerics import copy, fill
 from partwise.features.rows import add_label, add_row, emit
-from partwise.structures.common.semirings import log_plus
-from partwise.structures.constituency.best import best_root, chart_of, inside, kbest_trees, read_best, span_number
+from partwise.structures.constituency import any_labels, sums  # noqa: F401 - the oracles of `grammar`
+from partwise.structures.constituency.best import span_number
+from partwise.structures.constituency.grammar import (
+    GLUE_TAG,
+    NO_RULE,
+    best_tree,
+    has_weight,
+    kbest_trees,
+    n_rules,
+    rule_of,
+    rules_of,
+    score_rules,
+    tree_sums,
+)
 from partwise.structures.constituency.problem import (
     ANY_TAG,
     FREE,
-    GLUE_TAG,
     NOTHING,
     GrammarProblem,
     PartialGrammarProblem,
 )
-from partwise.structures.constituency.sums import inside_sums, log_entry, make_sums, outside_sums
 
 GLUE_COST = 1e4  # of a rule with glue, and of a word that is no sentence: no score of a tree without comes near it
 
@@ -49,7 +59,7 @@ def n_examples(problem):
 
 @kernels.n_weights.implements(GrammarProblem)
 def n_weights(problem):
-    S, R = problem.grammar.n_symbols, problem.grammar.keys.size
+    S, R = problem.grammar.n_symbols, n_rules(problem.grammar)
     return (problem.rows.n_features + (R + S - 1) // S) * S  # those of rules fill rows of S, too
 
 
@@ -60,7 +70,7 @@ def width(problem):
 
 @kernels.n_parts.implements(GrammarProblem)
 def n_parts(problem, i):
-    return (problem.spans[i + 1] - problem.spans[i]) * problem.grammar.n_symbols + problem.grammar.keys.size
+    return (problem.spans[i + 1] - problem.spans[i]) * problem.grammar.n_symbols + n_rules(problem.grammar)
 
 
 @kernels.length.implements(GrammarProblem)
@@ -94,27 +104,6 @@ def walk(y, n, begin, end):
         if split > 0:
             second = t + 2 * (split - begin[t])
             begin[t + 1], end[t + 1], begin[second], end[second] = begin[t], split, split, end[t]
-
-
-@helper
-def rule_number(grammar, a, b, c):
-    """Number of the rule a -> b c, or -1."""
-    key = (np.int64(a) * grammar.n_symbols + b) * grammar.n_symbols + c
-    low, high = np.int64(grammar.begins[a]), np.int64(grammar.begins[a + 1])
-    while low < high:
-        middle = (low + high) // 2
-        if grammar.keys[middle] < key:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < grammar.begins[a + 1] and grammar.keys[low] == key else np.int64(-1)
-
-
-@helper
-def rule_of(grammar, y, n, begin, t):
-    """Number of the rule that node t was made by; -1 if there is no such rule."""
-    split = np.int64(y[t] % n)
-    return rule_number(grammar, y[t] // n, y[t + 1] // n, y[t + 2 * (split - begin[t])] // n)
 
 
 @helper
@@ -157,31 +146,46 @@ def may_be(problem, n, i, j, a, known):
     if j == i + 1:
         fits = tag >= 0 and (known == ANY_TAG or known == tag)
         return fits and (not whole or g.root[a] or problem.glue)
-    return g.begins[a] < g.begins[a + 1] and (not whole or g.root[a])
+    return g.inner[a] and (not whole or g.root[a])
+
+
+@helper
+def forbid_symbols(problem, n, i, j, known, out):
+    """out = -inf for symbols that span (i, j) may not have, else 0; as `may_be` says of each.
+
+    Arrays are taken out of the grammar once: one look at a time takes longer than all scores of a sentence.
+    """
+    g, whole, is_word = problem.grammar, i == 0 and j == n, j == i + 1
+    tag, root, inner = g.tag, g.root, g.inner
+    for s in range(len(out)):
+        fits = (tag[s] >= 0 and (known == ANY_TAG or known == tag[s])) if is_word else inner[s]
+        fits = fits and (not whole or root[s] or (is_word and problem.glue))
+        if tag[s] == GLUE_TAG:
+            fits = problem.glue and j == n and n > 1
+        out[s] = 0.0 if fits else -np.inf
 
 
 @kernels.score.implements(GrammarProblem)
 def score(problem, i, w, theta):
     g, n = problem.grammar, n_words(problem, i)
-    S, R, span = g.n_symbols, g.keys.size, 0
+    S, span, within = g.n_symbols, 0, np.empty(g.n_symbols)
+    forbid_symbols(problem, n + 1, 0, 2, ANY_TAG, within)  # of spans of several words that do not end the sentence
     for a in range(n):
         known = problem.tags[problem.starts[i] + a]
         for b in range(a + 1, n + 1):
             out = row(theta, span, S)
-            fill(out, 0.0)
+            if b == a + 1 or b == n:
+                forbid_symbols(problem, n, a, b, known, out)
+            else:
+                copy(within, out)
             emit(problem.rows, problem.spans[i] + span, w, S, out)
-            for s in range(S):
-                if not may_be(problem, n, a, b, s, known):
-                    out[s] = -np.inf
-                elif n == 1 and not g.root[s]:
-                    out[s] -= GLUE_COST  # one word that is no sentence: no better than glue
             span += 1
-    rules, weights = theta[span * S : span * S + R], w[problem.rows.n_features * S :]
-    for r in range(R):
-        if g.parent[r] < S - 1:
-            rules[r] = weights[r]
-        else:
-            rules[r] = -GLUE_COST if problem.glue else -np.inf
+    if n == 1:
+        for s in range(S):
+            if not g.root[s]:
+                theta[s] -= GLUE_COST  # one word that is no sentence: no better than glue
+    glue_cost = GLUE_COST if problem.glue else np.inf
+    score_rules(g, w[problem.rows.n_features * S :], glue_cost, theta[span * S : span * S + n_rules(g)])
 
 
 @kernels.add_cost.implements(GrammarProblem)
@@ -205,7 +209,10 @@ def value_of(problem, i, theta, y):
         total += theta[span_number(begin[t], end[t], n) * S + y[t] // n]
         if y[t] % n > 0:
             r = rule_of(g, y, n, begin, t)
-            total += theta[base + r] if r >= 0 else -np.inf
+            if r >= 0:
+                total += theta[base + r]
+            elif r == NO_RULE:
+                total = -np.inf
     return total
 
 
@@ -250,12 +257,7 @@ def best(problem, i, theta, y):
     n = n_words(problem, i)
     if n == 0:
         return 0.0
-    by_begin, by_end = chart_of(problem.grammar, n)
-    inside(problem.grammar, n, theta, by_begin, by_end)
-    value = by_begin[0, best_root(by_begin, n), n]
-    if value > -np.inf:
-        read_best(problem.grammar, n, theta, by_begin, by_end, y)
-    return value
+    return best_tree(problem.grammar, n, theta, y)
 
 
 @kernels.kbest.implements(GrammarProblem)
@@ -269,19 +271,11 @@ def kbest(problem, i, theta, ys, values):
 
 @kernels.expected.implements(GrammarProblem)
 def expected(problem, i, theta, parts):
-    g, n, log_z = problem.grammar, n_words(problem, i), -np.inf
+    n = n_words(problem, i)
     if n == 0:
         fill(parts, 0.0)
         return 0.0
-    chart = make_sums(g, n, theta)
-    inside_sums(g, n, theta, chart)
-    for a in range(g.n_symbols):
-        log_z = log_plus(log_z, log_entry(chart, n, 0, n, a))
-    if log_z > -np.inf:
-        outside_sums(g, n, theta, chart, log_z, parts)
-    else:
-        fill(parts, 0.0)
-    return log_z
+    return tree_sums(problem.grammar, n, theta, parts)
 
 
 @kernels.agreement.implements(GrammarProblem)
@@ -319,12 +313,10 @@ def outputs(problem, i):
         if b == a + 1:
             yield [s * n]
             return
-        for r in range(g.begins[s], g.begins[s + 1]):
-            if s == g.n_symbols - 1 and not problem.glue:
-                continue
+        for first, second in rules_of(g, s):
             for k in range(a + 1, b):
-                for left in below(a, k, int(g.first[r])):
-                    for right in below(k, b, int(g.second[r])):
+                for left in below(a, k, first):
+                    for right in below(k, b, second):
                         yield [s * n + k, *left, *right]
 
     if n == 0:
@@ -348,7 +340,9 @@ def indicate(problem, i, y, c, parts):
     for t in range(len(y)):
         parts[span_number(begin[t], end[t], n) * g.n_symbols + y[t] // n] += c
         if y[t] % n > 0:
-            parts[base + rule_of(g, y, n, begin, t)] += c
+            r = rule_of(g, y, n, begin, t)
+            if r >= 0:
+                parts[base + r] += c
 
 
 @helper
@@ -368,9 +362,9 @@ def add_nodes(problem, i, y, other, c, into):
 
 @helper
 def add_rule(problem, r, c, into):
-    """into += c for the weight of rule r; that of a rule with glue is no part of the model."""
+    """into += c for the weight of rule r, if it has one."""
     S = problem.grammar.n_symbols
-    if problem.grammar.parent[r] < S - 1:
+    if r >= 0 and has_weight(problem.grammar, r):
         row(into, problem.rows.n_features + r // S, S)[r % S] += c
 
 
@@ -389,7 +383,7 @@ def add_parts(problem, i, parts, c, into):
             used = used or p[s] != 0.0
         if used:
             add_row(problem.rows, first + span, S, p, c, into)
-    for r in range(g.keys.size):
+    for r in range(n_rules(g)):
         if parts[spans * S + r] != 0.0:
             add_rule(problem, r, c * parts[spans * S + r], into)
 

@@ -21,34 +21,18 @@ from partwise import kernels
 from partwise.engine.ragged import taken
 from partwise.features.rows import make_rows, n_rows, take_rows
 from partwise.oracles.complete_all import complete_all
+from partwise.structures.constituency.grammar import NO_RULE, AnyLabels, Grammar, rule_number
 
 NOTHING, FREE = -1, -2  # of a span: no symbol is right; any is
 ANY_TAG = -1  # of a word: it may have every tag
-BEST_BYTES, SUMS_BYTES = 20, 40  # for `memory_needed`: the charts of `best` and of `sums`, scores of parts and marginals
-NO_TAG, GLUE_TAG = -1, -2  # of a symbol: it is above no single word; it is the glue
-
-
-class Grammar(NamedTuple):
-    """S symbols, the glue last, and R rules with two symbols on the right."""
-
-    parent: np.ndarray  #: (R,) int32
-    first: np.ndarray  #: (R,) int32
-    second: np.ndarray  #: (R,) int32
-    keys: np.ndarray  #: (R,) int64 ``(parent S + first) S + second``, increasing
-    begins: np.ndarray  #: (S + 1,) int64 the rules of each parent
-    tag: np.ndarray  #: (S,) int32 the tag of a symbol that may be above one word, else NO_TAG
-    root: np.ndarray  #: (S,) bool: may be above a whole sentence
-    n_symbols: int
-    pair: np.ndarray  #: (R,) int64 the number of its pair of children among those of all rules
-    pair_first: np.ndarray  #: (pairs,) uint64 (see `best.windows_of`)
-    pair_second: np.ndarray  #: (pairs,) uint64
+BEST_BYTES, SUMS_BYTES = 20, 40  # a pair of words and a symbol: charts of `best` and `sums`, scores, marginals
 
 
 class GrammarProblem(NamedTuple):
     """N packed sentences."""
 
     rows: Any  #: feature rows, one per span, sentences end to end
-    grammar: Grammar
+    grammar: Grammar | AnyLabels
     starts: np.ndarray  #: (N + 1,) int64 first word of each sentence
     spans: np.ndarray  #: (N + 1,) int64 first span of each sentence
     nodes: np.ndarray  #: (N + 1,) int64 first node of each output
@@ -66,54 +50,10 @@ class PartialGrammarProblem(GrammarProblem):
     """The same where of some sentences only some brackets are known: every tree that has these is right."""
 
 
-def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequence[int]) -> Grammar:
-    """A grammar of `n_symbols` symbols, and the glue.
-
-    Parameters
-    ----------
-    n_symbols : int
-    rules : integers (rules, 3)
-        Parent, first and second child; in any order, without repetition.
-    tags : integers (n_symbols,)
-        The tag of a symbol that may be above one word; NO_TAG for others.
-    roots : integers
-        Symbols that may be above a whole sentence.
-    """
-    given = np.asarray(rules, np.int64).reshape(-1, 3)
-    if given.size and not (0 <= given.min() and given.max() < n_symbols):
-        raise ValueError(f"Symbols of rules must be numbers from 0 to {n_symbols - 1}.")
-    if len(tags) != n_symbols:
-        raise ValueError(f"There must be a tag, or {NO_TAG}, for each of {n_symbols} symbols. Got {len(tags)}.")
-    S, glue = n_symbols + 1, n_symbols
-    gluing = np.array([(glue, a, glue) for a in range(n_symbols)], np.int64).reshape(-1, 3)
-    table = np.concatenate([given, gluing])
-    keys = (table[:, 0] * S + table[:, 1]) * S + table[:, 2]
-    if len(np.unique(keys)) != len(keys):
-        raise ValueError("A grammar must not have the same rule twice.")
-    order = np.argsort(keys)
-    table = table[order].astype(np.int32)
-    pairs, pair = np.unique(table[:, 1].astype(np.int64) * S + table[:, 2], return_inverse=True)
-    root = np.zeros(S, bool)
-    root[np.asarray(roots, np.int64)] = True
-    return Grammar(
-        parent=np.ascontiguousarray(table[:, 0]),
-        first=np.ascontiguousarray(table[:, 1]),
-        second=np.ascontiguousarray(table[:, 2]),
-        keys=keys[order],
-        begins=np.searchsorted(table[:, 0], np.arange(S + 1)).astype(np.int64),
-        tag=np.array([*tags, GLUE_TAG], np.int32),
-        root=root,
-        n_symbols=S,
-        pair=pair.reshape(-1).astype(np.int64),
-        pair_first=(pairs // S).astype(np.uint64),
-        pair_second=(pairs % S).astype(np.uint64),
-    )
-
-
 def grammar_problem(
     x: Any,
     lengths: Any,
-    grammar: Grammar,
+    grammar: Grammar | AnyLabels,
     trees: Sequence[Any] | None = None,
     tags: Any = None,
     *,
@@ -129,7 +69,7 @@ def grammar_problem(
         One row for each span: sentence by sentence, by first word, then by last word.
     lengths : integers (N,)
         Words of each sentence; zero is fine.
-    grammar : Grammar
+    grammar : Grammar or AnyLabels
     trees : list of integer arrays, optional
         The right output of each sentence; None where only some brackets are known. Left out for prediction.
     tags : integers (words,), optional
@@ -198,14 +138,15 @@ def with_brackets(problem: GrammarProblem, partial: np.ndarray, brackets: Sequen
     return found._replace(targets=targets)
 
 
-def memory_needed(n: int, n_symbols: int, size: int = BEST_BYTES) -> int:
-    """Bytes that an oracle needs for a sentence of n words, at most; `size` is for a pair of words and a symbol."""
-    return size * n * (n + 1) * n_symbols
+def memory_needed(n: int, grammar: Grammar | AnyLabels, sums: bool = False, k: int = 1) -> int:
+    """Bytes that an oracle needs for a sentence of n words, at most: for the best tree, for sums over all, or for the k best.
 
-
-def kbest_bytes(k: int) -> int:
-    """For `memory_needed`: the k best trees, their lists in every entry of the chart and scores of parts."""
-    return 12 * k + 8
+    Without a grammar charts have one number for a span; scores, and marginals for sums, have one for every symbol.
+    """
+    S, best = grammar.n_symbols, 12 * k + 8  # the k best derivations of every entry, and scores of parts
+    if isinstance(grammar, AnyLabels):
+        return n * (n + 1) * ((8 if sums else 4) * S + 24 + best)
+    return n * (n + 1) * S * (SUMS_BYTES if sums else max(BEST_BYTES, best))
 
 
 def nodes_of(y: Any, n: int) -> list[tuple[int, int, int, int]]:
@@ -238,9 +179,9 @@ def first_wrong(problem: GrammarProblem, i: int, y: np.ndarray) -> str:
         if t == 0 and not g.root[symbol]:
             return f"symbol {symbol} may not be above a sentence"
         if split:
-            key = (symbol * g.n_symbols + nodes[t + 1][2]) * g.n_symbols + nodes[t + 2 * (split - a)][2]
-            if key not in g.keys[g.begins[symbol] : g.begins[symbol + 1]]:
-                return f"there is no rule {symbol} -> {nodes[t + 1][2]} {nodes[t + 2 * (split - a)][2]}"
+            first, second = nodes[t + 1][2], nodes[t + 2 * (split - a)][2]
+            if rule_number(g, symbol, first, second) == NO_RULE:
+                return f"there is no rule {symbol} -> {first} {second}"
         elif g.tag[symbol] < 0 or problem.tags[problem.starts[i] + a] not in (ANY_TAG, g.tag[symbol]):
             return f"symbol {symbol} may not be above word {b}"
     return ""

@@ -30,6 +30,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.numerics import exp, fill, larger, smaller
 from partwise.structures.common.semirings import log_plus
 from partwise.structures.constituency.best import span_number, widen, window, windows_of
+from partwise.structures.constituency.grammar import Grammar, tree_sums
 
 LEAST = 1e-280  # sums below are formed in logarithms: what floats lose, 1e-304 for each rule and split, would show in them
 HELD = 1e-290  # entries below are looked up in logarithms; a sum of at least LEAST is above, over that of its span
@@ -50,7 +51,8 @@ class Sums(NamedTuple):
     rarest: np.ndarray  #: (S,) the smallest of those of each parent that are not forbidden
     top: float  #: the largest score of a rule
     left: np.ndarray  #: [B, k] first children of the span at hand, times the scales of both children
-    products: np.ndarray  #: [pair] sums over splits of the span at hand
+    products: np.ndarray  #: sums over splits of the span at hand, for the pairs of children that meet in it
+    met: np.ndarray  #: the numbers of these pairs
 
 
 @helper
@@ -79,6 +81,7 @@ def make_sums(grammar, n, theta):
         top,
         np.empty((S, n + 1)),
         np.empty(grammar.pair_first.size),
+        np.empty(grammar.pair_first.size, np.int64),
     )
 
 
@@ -120,6 +123,32 @@ def sum_over_splits(left, right, b, c, low, high):
 
 
 @helper
+def add_products(grammar, chart, i, j, totals):
+    """Write what rules and splits of a span add up to for every parent, and note its pairs of children; returns how many.
+
+    `left` must have been filled. Pairs whose first child begins nowhere at i, or whose splits do not meet, are passed over.
+    """
+    pairs_of, second, uses, by_pair, parent = grammar.pairs_of, grammar.pair_second, grammar.uses, grammar.by_pair, grammar.parent
+    ends, begun, left, right, rules = chart.ends, chart.begun, chart.left, chart.by_end[j], chart.rules
+    products, met, count = chart.products, chart.met, 0
+    fill(totals, 0.0)
+    for b in range(np.uint64(grammar.n_symbols)):
+        if ends[i, b, 0] >= ends[i, b, 1]:
+            continue
+        for p in range(pairs_of[b], pairs_of[b + np.uint64(1)]):
+            c = second[p]
+            low, high = window(ends, begun, i, j, b, c)
+            if low >= high:
+                continue
+            product = sum_over_splits(left, right, b, c, low, high)
+            products[count], met[count] = product, p
+            count += 1
+            for u in range(uses[p], uses[p + 1]):
+                totals[parent[by_pair[u]]] += rules[by_pair[u]] * product
+    return count
+
+
+@helper
 def log_sum(grammar, n, theta, chart, i, j, a):
     """The logarithm of the sum over rules and splits, in logarithms all the way."""
     base, total = n * (n + 1) // 2 * grammar.n_symbols, -np.inf
@@ -136,10 +165,7 @@ def log_sum(grammar, n, theta, chart, i, j, a):
 @helper
 def inside_sums(grammar, n, theta, chart):
     """Fill the chart, from short spans to long ones."""
-    S, begins = grammar.n_symbols, grammar.begins
-    pair, pair_first, pair_second = grammar.pair, grammar.pair_first, grammar.pair_second
-    by_begin, by_end, ends, begun, small = chart.by_begin, chart.by_end, chart.ends, chart.begun, chart.small
-    left, products, rules = chart.left, chart.products, chart.rules
+    S, by_begin, by_end, small = grammar.n_symbols, chart.by_begin, chart.by_end, chart.small
     totals, values, lowest = np.ones(S), np.empty(S), 1.0
     for size in range(1, n + 1):
         for i in range(n - size + 1):
@@ -154,16 +180,7 @@ def inside_sums(grammar, n, theta, chart):
             if high + common == -np.inf:
                 continue
             if size > 1:
-                right = by_end[j]
-                for p in range(pair_first.size):
-                    b, c = pair_first[p], pair_second[p]
-                    low, stop = window(ends, begun, i, j, b, c)
-                    products[p] = sum_over_splits(left, right, b, c, low, stop)
-                for a in range(S):
-                    total = 0.0
-                    for r in range(begins[a], begins[a + 1]):
-                        total += rules[r] * products[pair[r]]
-                    totals[a] = total
+                add_products(grammar, chart, i, j, totals)
             for a in range(S):
                 values[a] = totals[a] * exp(own[a] - high)
                 largest = larger(largest, values[a])
@@ -184,7 +201,7 @@ def inside_sums(grammar, n, theta, chart):
                 value = values[a] / largest if values[a] >= LEAST else exp(small[span, a] - scale)
                 by_begin[i, a, j], by_end[j, a, i] = value, value
                 if value > 0.0 or small[span, a] > -np.inf:
-                    widen(ends, begun, i, j, a)
+                    widen(chart.ends, chart.begun, i, j, a)
                     if a < S - 1:
                         lowest = smaller(lowest, value)
 
@@ -209,11 +226,16 @@ def share_in_logarithms(grammar, n, theta, chart, i, j, a, p, parts):
 @helper
 def outside_sums(grammar, n, theta, chart, log_z, parts):
     """Write the probabilities of spans with symbols and the expected number of uses of rules, from the root down."""
-    S, begins = grammar.n_symbols, grammar.begins
-    pair, pair_first, pair_second = grammar.pair, grammar.pair_first, grammar.pair_second
-    by_begin, ends, begun = chart.by_begin, chart.ends, chart.begun
-    left, products, rules = chart.left, chart.products, chart.rules
-    base, weights, scaled = n * (n + 1) // 2 * S, np.zeros(pair_first.size), np.empty((S, n + 1))
+    S, uses, by_pair, parent = grammar.n_symbols, grammar.uses, grammar.by_pair, grammar.parent
+    pair_first, pair_second, by_begin, ends, begun = (
+        grammar.pair_first,
+        grammar.pair_second,
+        chart.by_begin,
+        chart.ends,
+        chart.begun,
+    )
+    left, products, met, rules = chart.left, chart.products, chart.met, chart.rules
+    base, shares, scaled = n * (n + 1) // 2 * S, np.empty(S), np.empty((S, n + 1))
     # what entries were given so far, over what they are: as first children, [i, A, j], and as second ones of spans that end at j
     as_first, as_second = np.zeros((n, S, n + 1)), np.empty((S, n + 1))
     fill(parts, 0.0)
@@ -234,33 +256,38 @@ def outside_sums(grammar, n, theta, chart, log_z, parts):
             for c in range(np.uint64(S)):
                 for k in range(max(begun[j, c, 0], np.uint64(i + 1)), begun[j, c, 1]):
                     scaled[c, k] = factor[k] * right[c, k]
-            fill(products, -1.0)
+            count = add_products(grammar, chart, i, j, shares)
             for a in range(S):
-                p, total = parts[here + a], 0.0
-                if p < NEVER:
-                    continue
-                for r in range(begins[a], begins[a + 1]):
-                    q = pair[r]
-                    if products[q] < 0.0:
-                        b, c = pair_first[q], pair_second[q]
-                        low, stop = window(ends, begun, i, j, b, c)
-                        products[q] = sum_over_splits(left, right, b, c, low, stop)
-                    total += rules[r] * products[q]
-                if total < LEAST:
+                p, total = parts[here + a], shares[a]
+                shares[a] = 0.0
+                if p >= NEVER and total >= LEAST:
+                    shares[a] = p / total
+                elif p >= NEVER:
                     share_in_logarithms(grammar, n, theta, chart, i, j, a, p, parts)
-                    continue
-                share = p / total
-                for r in range(begins[a], begins[a + 1]):
-                    weight = share * rules[r]
-                    weights[pair[r]] += weight
-                    parts[base + r] += weight * products[pair[r]]
-            for q in range(pair_first.size):
-                weight = weights[q]
-                if weight * products[q] >= NEVER:
+            for m in range(count):
+                q, product, weight = met[m], products[m], 0.0
+                for u in range(uses[q], uses[q + 1]):
+                    r = by_pair[u]
+                    own = shares[parent[r]] * rules[r]
+                    weight += own
+                    parts[base + r] += own * product
+                if weight * product >= NEVER:
                     b, c = pair_first[q], pair_second[q]
                     low, stop = window(ends, begun, i, j, b, c)
                     for k in range(low, stop):
                         given[b, k] += weight * scaled[c, k]
                     for k in range(low, stop):
                         as_second[c, k] += weight * left[b, k]
-                weights[q] = 0.0
+
+
+@tree_sums.implements(Grammar)
+def _(grammar, n, theta, parts):
+    log_z, chart = -np.inf, make_sums(grammar, n, theta)
+    inside_sums(grammar, n, theta, chart)
+    for a in range(grammar.n_symbols):
+        log_z = log_plus(log_z, log_entry(chart, n, 0, n, a))
+    if log_z > -np.inf:
+        outside_sums(grammar, n, theta, chart, log_z, parts)
+    else:
+        fill(parts, 0.0)
+    return log_z

@@ -15,6 +15,7 @@ from partwise.engine.compilation import helper
 from partwise.engine.ragged import taken
 from partwise.features.arc_pairs import PairRows
 from partwise.features.rows import take_rows
+from partwise.structures.dependency.problem import UNKNOWN, tree_problem
 
 
 class SecondOrderProblem(NamedTuple):
@@ -31,17 +32,22 @@ class SecondOrderProblem(NamedTuple):
     out: np.ndarray  #: (arcs,) int32 arcs of the sentence, head by head, left ones, then right ones, near to far
     left: np.ndarray  #: (words + N,) arcs out of each head (0: the root) to its left
     leaving: np.ndarray  #: (words + 2 N,) first in `out` of each head, and after the last
-    gold: np.ndarray  #: (words,) int32
+    gold: np.ndarray  #: (words,) int32 heads, UNKNOWN where one is not known
     targets: np.ndarray
     kind: int  #: SINGLE_ROOT, PROJECTIVE
     status: np.ndarray  #: (N,) int8
     search: Any  #: `factor_graph`'s: how long to look for the best tree, and for sums
 
 
+@kernels.partially_labelled
+class PartialSecondOrderProblem(SecondOrderProblem):
+    """The same where some head is not known."""
+
+
 def keep_arcs(
     lengths: np.ndarray, starts: np.ndarray, allowed: Any, heads: np.ndarray | None
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; the right ones, if known, are kept too."""
+    """Numbers of the arcs that are kept, and what a `SecondOrderProblem` says of them; arcs of the trees `heads` are kept."""
     full = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
     allowed = np.ascontiguousarray(allowed, np.bool_).copy()
     if allowed.shape != (full[-1],):
@@ -90,6 +96,15 @@ def arc_numbers(lengths: np.ndarray, starts: np.ndarray, heads: np.ndarray) -> n
     return number * (np.repeat(lengths, lengths) + 1) + heads
 
 
+def any_trees(rows, lengths, starts, allowed, gold, projective: bool, single_root: bool) -> np.ndarray:
+    """Trees that agree with the known heads, of arcs that are allowed or known."""
+    allowed, known = np.array(allowed, np.bool_), gold >= 0
+    first = np.concatenate([[0], np.cumsum(lengths * (lengths + 1))]).astype(np.int64)
+    at = np.repeat(first[:-1], lengths) + arc_numbers(lengths, starts, gold)
+    allowed[at[known]] = True
+    return tree_problem(rows, lengths, gold, allowed=allowed, projective=projective, single_root=single_root).targets
+
+
 def place_counts(at: np.ndarray, size: int, first: np.ndarray) -> np.ndarray:
     """Offsets from counts, sentence by sentence: entry k is how many of its sentence lie in entries before k."""
     counts = np.concatenate([[0], np.bincount(at, minlength=size)[:size]])
@@ -115,7 +130,9 @@ def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
 
     (starts, words), (arcs, kept), (parts, _) = (taken(some, which) for some in (problem.starts, problem.arcs, problem.parts))
     one_more, two_more = (taken(problem.starts + k * number, which)[1] for k in (1, 2))  # see `SecondOrderProblem`
-    return problem._replace(
+    gold = problem.gold[words]
+    kind = PartialSecondOrderProblem if kernels.is_partial(problem) and gold.min(initial=0) < 0 else SecondOrderProblem
+    return kind(*problem)._replace(
         rows=take_rows(problem.rows, kept),
         pairs=problem.pairs._replace(root=problem.pairs.root[which]),
         starts=starts,
@@ -127,7 +144,7 @@ def take(problem: SecondOrderProblem, which: np.ndarray) -> SecondOrderProblem:
         into=problem.into[one_more],
         left=problem.left[one_more],
         leaving=problem.leaving[two_more],
-        gold=problem.gold[words],
+        gold=gold,
         targets=problem.targets[words],
         status=problem.status[which],
     )
@@ -154,3 +171,30 @@ def find_arc(problem, i, into, h, m):
         if problem.head[first + k] == h:
             return k
     return -1
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Heads that are not known
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@kernels.is_labelled.implements(PartialSecondOrderProblem)
+def is_labelled(problem, i):
+    for m in range(problem.starts[i], problem.starts[i + 1]):
+        if problem.gold[m] == UNKNOWN:
+            return False
+    return True
+
+
+@kernels.restrict.implements(PartialSecondOrderProblem)
+def restrict(problem, i, theta):
+    first, words = problem.arcs[i], problem.starts[i]
+    for k in range(problem.arcs[i + 1] - first):
+        gold = problem.gold[words + problem.word[first + k] - 1]
+        if gold != UNKNOWN and problem.head[first + k] != gold:
+            theta[k] = -np.inf
+
+
+@kernels.with_targets.implements(PartialSecondOrderProblem)
+def with_targets(problem, targets):
+    return SecondOrderProblem(*problem)._replace(targets=targets)

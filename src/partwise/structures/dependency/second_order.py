@@ -31,11 +31,12 @@ from partwise.engine.compilation import helper
 from partwise.features.arc_pairs import GRANDPARENT, MOST_PAIRS, SIBLING, add_pair, pair_score
 from partwise.features.rows import add_label, emit, take_rows
 from partwise.oracles.kbest_by_partition import kbest_by_partition
-from partwise.structures.dependency.kept_arcs import SecondOrderProblem, arcs_of, find_arc, keep_arcs
-from partwise.structures.dependency.problem import check_heads, check_trees, cycle, is_projective
+from partwise.structures.dependency import kept_arcs
+from partwise.structures.dependency.kept_arcs import SecondOrderProblem, any_trees, arcs_of, find_arc, keep_arcs
+from partwise.structures.dependency.problem import UNKNOWN, check_heads, check_trees, cycle, is_projective
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.head import n_entries, siblings_from
-from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, FactorLayout
+from partwise.structures.factor_graph.layout import HEAD, PROJECTIVE, SINGLE_ROOT, TREE, WHOLE, TreeLayout
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, make_search
 from partwise.structures.factor_graph.sums import propagate
 
@@ -45,10 +46,12 @@ SWEEPS = {"bethe": 10, "trw": 50}  # of belief propagation
 
 
 def second_order_problem(
-    rows, pairs, lengths, allowed, heads=None, *, projective=False, single_root=True, **search
+    rows, pairs, lengths, allowed, heads=None, *, targets=None, projective=False, single_root=True, **search
 ) -> SecondOrderProblem:
     """Pack sentences: `rows` and `allowed` (bool) for all arcs as in `tree_problem`, of which only those allowed are kept.
 
+    Where heads are not known (-1), `targets` are trees that agree with the others, for solvers to begin with; any by default.
+    The arcs of true trees, or else of these, are kept whether they are allowed or not.
     `search`: options of `partwise.structures.factor_graph.problem.Search`, and `sums`, "bethe" or "trw".
     """
     lengths = np.asarray(lengths, np.int64)
@@ -56,16 +59,22 @@ def second_order_problem(
     gold = check_heads(heads, None, 1, lengths, starts)
     if heads is not None:
         check_trees(np.asarray(heads, np.int64), starts, bool(projective), bool(single_root))
-        if (gold < 0).any():
-            raise ValueError("Second-order trees must be known as a whole: heads are missing. Use order=1.")
-    kept, layout = keep_arcs(lengths, starts, allowed, None if heads is None else gold)
-    return SecondOrderProblem(
+    partial = bool((gold < 0).any())
+    if not partial:
+        targets = gold
+    elif targets is None:
+        targets = any_trees(rows, lengths, starts, allowed, gold, bool(projective), bool(single_root))
+    targets = np.asarray(targets, np.int32)
+    if partial and (targets.shape != gold.shape or (targets != gold)[gold >= 0].any()):
+        raise ValueError("The 'targets' of trees with unknown heads must agree with those that are known.")
+    kept, layout = keep_arcs(lengths, starts, allowed, None if heads is None else targets)
+    return (kept_arcs.PartialSecondOrderProblem if partial else SecondOrderProblem)(
         rows=take_rows(rows, kept),
         pairs=pairs,
         starts=starts,
         **layout,
         gold=gold,
-        targets=gold,
+        targets=targets,
         kind=SINGLE_ROOT * bool(single_root) + PROJECTIVE * bool(projective),
         status=np.zeros(len(lengths), np.int8),
         search=make_search(
@@ -108,7 +117,7 @@ def view(problem, i):
         members[2 + 3 * h], members[3 + 3 * h], members[4 + 3 * h] = G, L, total - L
         ports[h + 2], slots[h + 2] = p, 5 + 3 * h
         table[h + 2] = table[h + 1] + n_entries(G, L, total - L)
-    return FactorLayout(states, into, owner, kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64))
+    return TreeLayout(states, into, owner, kind, ports, literal[:p], mark[:p], slots, members, table, np.zeros(F, np.int64))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -261,7 +270,8 @@ def score(problem, i, w, theta):
 def add_cost(problem, i, c, theta):
     first, words = problem.arcs[i], problem.starts[i]
     for k in range(problem.arcs[i + 1] - first):
-        if problem.head[first + k] != problem.gold[words + problem.word[first + k] - 1]:
+        gold = problem.gold[words + problem.word[first + k] - 1]
+        if gold != UNKNOWN and problem.head[first + k] != gold:
             theta[k] += c
 
 
@@ -269,7 +279,8 @@ def add_cost(problem, i, c, theta):
 def cost(problem, i, y):
     total = 0.0
     for m in range(len(y)):
-        total += y[m] != problem.gold[problem.starts[i] + m]
+        gold = problem.gold[problem.starts[i] + m]
+        total += gold != UNKNOWN and y[m] != gold
     return total
 
 
@@ -344,6 +355,9 @@ def expected(problem, i, theta, parts):
 def agreement(problem, i, parts, given):
     into, words = arcs_of(problem, i)[0], problem.starts[i]
     for m in range(length(problem, i)):
+        if problem.gold[words + m] == UNKNOWN:
+            given[m] = 1.0
+            continue
         k = find_arc(problem, i, into, problem.gold[words + m], m + 1)
         given[m] = parts[k] if k >= 0 else 0.0
 

@@ -36,11 +36,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import helper
+from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import copy, fill
 from partwise.structures.factor_graph.factors import FAR, allows, best_configuration, table_value
 from partwise.structures.factor_graph.head import head_value
-from partwise.structures.factor_graph.layout import DENSE, HEAD, TREE, choices, n_literals, write_states
+from partwise.structures.factor_graph.layout import DENSE, HEAD, TREE, TreeLayout, choices, n_literals, write_states
 from partwise.structures.factor_graph.order import factors_at
 
 MOST_ACTIVE = 24  # configurations that a factor keeps at most
@@ -111,10 +111,8 @@ def weigh(gram, b, n, mu, x, z, factor):
 def entry_score(graph, f, theta, on):
     """The table's score of a configuration, given by its ports."""
     table = theta[graph.table[f] : graph.table[f + 1]]
-    if graph.kind[f] == HEAD:
-        return head_value(graph.members[graph.slots[f] : graph.slots[f + 1]], table, on)
     if graph.kind[f] != DENSE:
-        return 0.0
+        return head_entry_score(graph, f, table, on)
     k, p = 0, 0
     for j in range(graph.slots[f], graph.slots[f + 1]):
         n, s = graph.states[graph.members[j]], 0
@@ -126,6 +124,19 @@ def entry_score(graph, f, theta, on):
             k = k * n + s
         p += n
     return table[k]
+
+
+@kernel(default=True)
+def head_entry_score(graph, f, table, on):
+    """The same for a HEAD; others have no table."""
+    return 0.0
+
+
+@head_entry_score.implements(TreeLayout)
+def _(graph, f, table, on):
+    if graph.kind[f] != HEAD:
+        return 0.0
+    return head_value(graph.members[graph.slots[f] : graph.slots[f + 1]], table, on)
 
 
 class Sets(NamedTuple):

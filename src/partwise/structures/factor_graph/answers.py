@@ -56,27 +56,36 @@ class Beliefs:
         return self.literals[first[..., None] + np.arange(x.n_states)]
 
 
-FOREST, AD3, EXACT, MARGINALS = range(4)
+# one loop for each way to an answer: the code for all kinds of factors is in each of them, and takes long to compile
 
 
 @compiled_loop
-def ask(problem, i, how, theta, y, p, bounds, parts):
-    """Answer one question about graph i: (value, bound, iterations), or (log Z, converged, sweeps).
+def best_by_messages(problem, i, theta, y):
+    """The best output of graph i, a forest; returns its score."""
+    a, b = problem.factors[i], problem.factors[i + 1]
+    best_in_forest(view(problem, i), problem.order[a:b], problem.parents[a:b], theta, y)
+    return kernels.value_of(problem, i, theta, y)
 
-    One function for all questions: the code for every kind of factor is long, and so it is compiled once.
-    """
-    graph, search, a, b = view(problem, i), problem.search, problem.factors[i], problem.factors[i + 1]
-    order, parents = problem.order[a:b], problem.parents[a:b]
-    if how == FOREST:
-        best_in_forest(graph, order, parents, theta, y)
-        value = kernels.value_of(problem, i, theta, y)
-        return value, value, 0
-    if how == AD3:
-        return ad3(graph, theta, y, p, search.iterations, search.tol, bounds)
-    if how == EXACT:
-        return best_exactly(graph, theta, y, search.iterations, search.tol, search.nodes)
-    log_z, converged, sweeps = propagate(graph, order, problem.forest[i], theta, search, parts)
-    return log_z, 1.0 if converged else 0.0, sweeps
+
+@compiled_loop
+def best_by_ad3(problem, i, theta, y, p, bounds):
+    """The best output of graph i that AD3 finds: (value, bound, iterations)."""
+    return ad3(view(problem, i), theta, y, p, problem.search.iterations, problem.search.tol, bounds)
+
+
+@compiled_loop
+def best_by_branching(problem, i, theta, y):
+    """The best output of graph i: (value, bound, nodes)."""
+    search = problem.search
+    return best_exactly(view(problem, i), theta, y, search.iterations, search.tol, search.nodes)
+
+
+@compiled_loop
+def sum_all(problem, i, theta, parts):
+    """The marginals of graph i: (log Z, converged, sweeps)."""
+    graph, order = view(problem, i), problem.order[problem.factors[i] : problem.factors[i + 1]]
+    log_z, converged, sweeps = propagate(graph, order, problem.forest[i], theta, problem.search, parts)
+    return log_z, converged, sweeps
 
 
 @compiled_loop
@@ -99,7 +108,9 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     """Scores of all parts of graph i."""
     if w is None and problem.n_weights:
         raise ValueError("Some scores of this graph are learnt: give the weights w (and their families).")
-    weights = np.zeros(0) if w is None else np.asarray(w, float)
+    if not problem.n_weights:  # nothing is learnt: nothing to compile
+        return problem.given[problem.parts[i] : problem.parts[i + 1]].astype(float)
+    weights = np.asarray(w, float)
     if len(weights) < problem.n_weights:
         raise ValueError(f"There are {problem.n_weights} weights. Got {len(weights)}.")
     theta = np.zeros(int(kernels.n_parts(problem, i)))
@@ -107,24 +118,17 @@ def scores_of(problem: GraphProblem, i: int, w: Any) -> np.ndarray:
     return theta
 
 
-def question(problem: GraphProblem, i: int, theta: np.ndarray, how: int, bounds: np.ndarray | None = None) -> tuple:
-    """Ask; returns the three numbers, states, relaxed literals and marginals."""
-    graph = view(problem, i)
-    y, p, parts = np.zeros(len(graph.states), np.int32), np.zeros(int(n_literals(graph))), np.zeros(len(theta))
-    found = ask(problem, i, how, theta, y, p, np.zeros(0) if bounds is None else bounds, parts)
-    return found, y, p, parts
-
-
 def find_best(problem: GraphProblem, i: int, w: Any, method: str) -> Answer:
     """By messages in a forest, else by AD3 and, on request, branch and bound."""
     graph, theta = view(problem, i), scores_of(problem, i, w)
+    y = np.zeros(len(graph.states), np.int32)
     if method != "ad3" and problem.forest[i]:
-        (value, bound, n), y, *_ = question(problem, i, theta, FOREST)
-        return Answer(y, float(value), float(bound), value > -np.inf, one_hot(graph, y), 0, np.array([value]))
-    bounds = np.full(problem.search.iterations, np.nan)
-    (value, bound, n), y, p, _ = question(problem, i, theta, AD3, bounds)
+        value = float(best_by_messages(problem, i, theta, y))
+        return Answer(y, value, value, value > -np.inf, one_hot(graph, y), 0, np.array([value]))
+    p, bounds = np.zeros(int(n_literals(graph))), np.full(problem.search.iterations, np.nan)
+    value, bound, n = best_by_ad3(problem, i, theta, y, p, bounds)
     if (method == "exact" and not is_closed(value, bound)) or (value == -np.inf and bound > -np.inf):
-        (value, bound, _), y, *_ = question(problem, i, theta, EXACT)
+        value, bound, _ = best_by_branching(problem, i, theta, y)
     if bound < impossible(theta):
         value = -np.inf
     return Answer(y, float(value), float(bound), is_closed(value, bound), p, int(n), bounds[:n].copy())
@@ -144,7 +148,8 @@ def one_hot(graph: Any, y: np.ndarray) -> np.ndarray:
 def find_marginals(problem: GraphProblem, i: int, w: Any) -> Beliefs:
     """By messages. log Z = -inf if hard factors allow nothing."""
     graph, theta = view(problem, i), scores_of(problem, i, w)
-    (log_z, converged, sweeps), _, _, parts = question(problem, i, theta, MARGINALS)
+    parts = np.zeros(len(theta))
+    log_z, converged, sweeps = sum_all(problem, i, theta, parts)
     n, forest = int(n_literals(graph)), bool(problem.forest[i])
     if not (log_z >= impossible(theta)) or (not converged and (graph.kind != DENSE).any()):
         from partwise.structures.factor_graph.programs import possible

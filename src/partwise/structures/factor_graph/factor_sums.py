@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.engine.compilation import helper
+from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import clipped, fill, softplus
 from partwise.structures.dependency.projective import sum_over_projective_trees
 from partwise.structures.dependency.spanning import log_add, sum_over_trees
@@ -31,6 +31,7 @@ from partwise.structures.factor_graph.layout import (
     SINGLE_ROOT,
     TREE,
     WHOLE,
+    TreeLayout,
     choices,
 )
 
@@ -56,12 +57,8 @@ def messages_of(graph, f, theta, scores, out, parts, far):
     kind, n = graph.kind[f], len(scores)
     if kind == DENSE:
         return dense_messages(graph, f, theta, scores, out, parts, far)
-    if kind == TREE:
-        return tree_messages(graph, f, scores, out, far)
-    if kind == HEAD:
-        members = graph.members[graph.slots[f] : graph.slots[f + 1]]
-        a, b = graph.table[f], graph.table[f + 1]
-        return head_messages(members, theta[a:b], scores, out, parts[a:b] if len(parts) else parts, far)
+    if kind == TREE or kind == HEAD:
+        return tree_kind_messages(graph, f, theta, scores, out, parts, far)
     mark, total = graph.mark[graph.ports[f] : graph.ports[f + 1]], 0.0
     value = np.empty(n)
     for p in range(n):
@@ -75,6 +72,21 @@ def messages_of(graph, f, theta, scores, out, parts, far):
             out[p] = -out[p]
         out[p] = clipped(out[p], far)
     return total
+
+
+@kernel(default=True)
+def tree_kind_messages(graph, f, theta, scores, out, parts, far):
+    """The same for a TREE or a HEAD, which a plain `FactorLayout` never has."""
+    return -np.inf
+
+
+@tree_kind_messages.implements(TreeLayout)
+def _(graph, f, theta, scores, out, parts, far):
+    if graph.kind[f] == TREE:
+        return tree_messages(graph, f, scores, out, far)
+    members = graph.members[graph.slots[f] : graph.slots[f + 1]]
+    a, b = graph.table[f], graph.table[f + 1]
+    return head_messages(members, theta[a:b], scores, out, parts[a:b] if len(parts) else parts, far)
 
 
 @helper

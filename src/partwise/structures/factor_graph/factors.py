@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.engine.compilation import helper
+from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import fill
 from partwise.structures.dependency.projective import best_projective_tree
 from partwise.structures.dependency.spanning import best_tree
@@ -30,6 +30,7 @@ from partwise.structures.factor_graph.layout import (
     SINGLE_ROOT,
     TREE,
     XOR,
+    TreeLayout,
     choices,
     entry_of,
     is_on,
@@ -44,11 +45,8 @@ def best_configuration(graph, f, theta, scores, on):
     kind, n = graph.kind[f], len(scores)
     if kind == DENSE:
         return best_entry(graph, f, theta, scores, on)
-    if kind == TREE:
-        return best_arcs(graph, f, scores, on)
-    if kind == HEAD:
-        members = graph.members[graph.slots[f] : graph.slots[f + 1]]
-        return best_head(members, theta[graph.table[f] : graph.table[f + 1]], scores, on)
+    if kind == TREE or kind == HEAD:
+        return best_of_tree_kind(graph, f, theta, scores, on)
     mark, total = graph.mark[graph.ports[f] : graph.ports[f + 1]], 0.0
     value = np.empty(n)
     for p in range(n):
@@ -61,6 +59,20 @@ def best_configuration(graph, f, theta, scores, on):
         if mark[p]:
             on[p] = 1 - on[p]
     return total
+
+
+@kernel(default=True)
+def best_of_tree_kind(graph, f, theta, scores, on):
+    """The same for a TREE or a HEAD, which a plain `FactorLayout` never has."""
+    return -np.inf
+
+
+@best_of_tree_kind.implements(TreeLayout)
+def _(graph, f, theta, scores, on):
+    if graph.kind[f] == TREE:
+        return best_arcs(graph, f, scores, on)
+    members = graph.members[graph.slots[f] : graph.slots[f + 1]]
+    return best_head(members, theta[graph.table[f] : graph.table[f + 1]], scores, on)
 
 
 @helper
@@ -255,10 +267,22 @@ def allows(graph, f, y):
     if kind == ONE_OF_K:
         k, s = (b - a) // 2, y[graph.members[graph.slots[f]]]
         return used == 2 and is_on(graph, graph.literal[a + k + s], y)
+    return tree_kind_allows(graph, f, y, used)
+
+
+@kernel(default=True)
+def tree_kind_allows(graph, f, y, used):
+    """The same for a TREE or a HEAD; so many of its literals hold."""
+    return False
+
+
+@tree_kind_allows.implements(TreeLayout)
+def _(graph, f, y, used):
+    a, b = graph.ports[f], graph.ports[f + 1]
     scores, on = np.empty(b - a), np.zeros(b - a, np.int8)
     for p in range(b - a):
         scores[p] = 0.0 if is_on(graph, graph.literal[a + p], y) else -np.inf
-    if kind == HEAD:
+    if graph.kind[f] == HEAD:
         into = 0
         for p in range(graph.members[graph.slots[f]]):
             into += scores[p] == 0.0
@@ -272,6 +296,17 @@ def table_value(graph, f, theta, y):
     """The table's score of an output that the factor allows."""
     if graph.kind[f] == DENSE:
         return theta[graph.table[f] + entry_of(graph, f, y)]
+    return head_table_value(graph, f, theta, y)
+
+
+@kernel(default=True)
+def head_table_value(graph, f, theta, y):
+    """The same for a HEAD; others have no table."""
+    return 0.0
+
+
+@head_table_value.implements(TreeLayout)
+def _(graph, f, theta, y):
     if graph.kind[f] != HEAD:
         return 0.0
     a, b = graph.ports[f], graph.ports[f + 1]

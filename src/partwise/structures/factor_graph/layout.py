@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from partwise.engine.compilation import helper
+from partwise.engine.compilation import helper, kernel
 
 DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD = range(10)
 NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head")
@@ -50,6 +50,30 @@ class FactorLayout(NamedTuple):
     members: np.ndarray  #: its variables; of a tree, (words, its kind); of a head, arcs (in, left, right)
     table: np.ndarray  #: (F + 1,) first part of each factor's table
     number: np.ndarray  #: (F,) of a budget
+
+
+class TreeLayout(FactorLayout):
+    """The same where some factor is a TREE or a HEAD: what those need is compiled for such graphs only, half of all there is."""
+
+
+def layout_for(kinds: np.ndarray) -> type[FactorLayout]:
+    """The class of a layout with factors of these kinds."""
+    return TreeLayout if np.isin(kinds, (TREE, HEAD)).any() else FactorLayout
+
+
+@kernel
+def layout_like(graphs, states, first, owner, kind, ports, literal, mark, slots, members, table, number):
+    """A layout of the same class."""
+
+
+@layout_like.implements(FactorLayout)
+def _(graphs, states, first, owner, kind, ports, literal, mark, slots, members, table, number):
+    return FactorLayout(states, first, owner, kind, ports, literal, mark, slots, members, table, number)
+
+
+@layout_like.implements(TreeLayout)
+def _(graphs, states, first, owner, kind, ports, literal, mark, slots, members, table, number):
+    return TreeLayout(states, first, owner, kind, ports, literal, mark, slots, members, table, number)
 
 
 @helper

@@ -17,7 +17,7 @@ from partwise.oracles.complete_all import complete_all
 from partwise.structures.factor_graph import kernels  # noqa: F401 - what a packed problem can do
 from partwise.structures.factor_graph.answers import first_violated
 from partwise.structures.factor_graph.description import Description, Factors, Scored, WeightBlock, row_width, weight_blocks
-from partwise.structures.factor_graph.layout import DENSE, FactorLayout
+from partwise.structures.factor_graph.layout import DENSE, FactorLayout, layout_for
 from partwise.structures.factor_graph.order import plan
 from partwise.structures.factor_graph.problem import GraphProblem, PartialGraphProblem, make_search
 
@@ -71,11 +71,12 @@ def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray
         return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
     table = first[-1] + offsets(each(lambda g: np.full(len(g), g.entries)))
-    graph = FactorLayout(
+    kinds = each(lambda g: np.full(len(g), g.kind)).astype(np.int32)
+    graph = layout_for(kinds)(
         states,
         first,
         np.repeat(np.arange(V), states).astype(np.int64),
-        each(lambda g: np.full(len(g), g.kind)).astype(np.int32),
+        kinds,
         offsets(each(lambda g: g.sizes)),
         each(lambda g: g.literal),
         each(lambda g: g.mark),
@@ -178,8 +179,9 @@ def join(
     weight = np.ones(len(gold)) if costs is None else costs
     if weight.shape != gold.shape or not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(gold)} variables.")
+    kinds = together(lambda p: p.arranged.graph.kind)
     return (PartialGraphProblem if partial else GraphProblem)(
-        graphs=FactorLayout(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(FactorLayout._fields)))),
+        graphs=layout_for(kinds)(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(FactorLayout._fields)))),
         variables=offsets(len(g.states) for g in graphs),
         literals=offsets(len(g.owner) for g in graphs),
         factors=offsets(len(g.kind) for g in graphs),
@@ -236,6 +238,16 @@ def graph_problem(
     costs : list of arrays, optional
         Of each variable's being in the wrong state; 1 by default.
     search : see `partwise.structures.factor_graph.problem.Search`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import FactorGraph, solve
+    >>> g = FactorGraph()
+    >>> x = g.variables(2, states=2)
+    >>> g.unary(x, features=np.eye(2), weights="colour")
+    >>> solve(graph_problem([g], [[0, 1]]), "hinge", C=1.0).w.shape
+    (4,)
     """
     make_search(search)  # says so early if that cannot be
     described = [g.describe() for g in graphs]
@@ -260,7 +272,23 @@ def graph_problem(
 
 
 def graph_families(graphs: Sequence[Any]) -> dict[str, WeightBlock]:
-    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``."""
+    """Where the weights of each name are in w: ``w[f.start :][: f.n_weights].reshape(f.n_features, f.size)``.
+
+    Parameters
+    ----------
+    graphs : list of FactorGraph
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from partwise import FactorGraph
+    >>> g = FactorGraph()
+    >>> x = g.variables(2, states=2)
+    >>> g.unary(x, features=np.eye(2), weights="colour")
+    >>> family = graph_families([g])["colour"]
+    >>> family.start, family.n_weights
+    (0, 4)
+    """
     return weight_blocks([g.describe() for g in graphs])
 
 

@@ -19,7 +19,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.engine.ragged import taken
-from partwise.structures.factor_graph.layout import FactorLayout
+from partwise.structures.factor_graph.layout import FactorLayout, layout_like
 
 NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
 
@@ -79,7 +79,8 @@ def view(problem, i):
     v, w = problem.variables[i], problem.variables[i + 1]
     f, e = problem.factors[i], problem.factors[i + 1]
     p, q = problem.ports[i], problem.ports[i + 1]
-    return FactorLayout(
+    return layout_like(
+        g,
         g.states[v:w],
         g.first[v + i : w + i + 1],
         g.owner[problem.literals[i] : problem.literals[i + 1]],
@@ -133,7 +134,7 @@ def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
     gold = problem.gold[v]
     partial = kernels.is_partial(problem) and bool((gold < 0).any())
     return (PartialGraphProblem if partial else GraphProblem)(*problem)._replace(
-        graphs=FactorLayout(
+        graphs=g._replace(
             states=g.states[v],
             first=g.first[v_ends],
             owner=g.owner[owners],

@@ -151,6 +151,15 @@ def expected(problem, i, theta, parts):
     return highest + np.log(total)
 
 
+@kernels.max_marginals.implements(MulticlassProblem)
+def max_marginals(problem, i, theta, parts):
+    highest = -np.inf
+    for k in range(problem.n_classes):
+        parts[k] = theta[k]
+        highest = max(highest, float(theta[k]))
+    return highest
+
+
 @kernels.truth.implements(MulticlassProblem)
 def truth(problem, i, y):
     y[0] = problem.gold[i]

@@ -12,7 +12,15 @@ from partwise.structures.common.gold_labels import check_costs, check_gold, cost
 
 
 class MulticlassProblem(NamedTuple):
-    """N packed examples of a K-class problem."""
+    """N packed examples of a K-class problem.
+
+    Examples
+    --------
+    >>> from partwise import multiclass_problem
+    >>> problem = multiclass_problem([[1.0, 0.0], [0.0, 1.0]], [0, 1])
+    >>> problem.gold.tolist(), problem.n_classes, problem.costs.tolist()
+    ([0, 1], 2, [[0.0, 1.0], [1.0, 0.0]])
+    """
 
     rows: Any  #: feature rows, one per example
     gold: np.ndarray  #: (N,) int32 true classes, or K + the row of `known`: one of several

@@ -15,6 +15,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import fill
+from partwise.structures.common.ranked import insert
 from partwise.structures.semi_markov.kernels import CLASSES, SegmentProblem, length_class, longest, width
 
 
@@ -158,17 +159,3 @@ def kbest(problem, i, theta, ys, values):
             at = origin[e, k, rank]
         found += 1
     return found
-
-
-@helper
-def insert(value, origin, values, origins):
-    """Insert into a list sorted downwards, dropping its last; equal values keep the order they came in."""
-    j = len(values) - 1
-    if value <= values[j]:
-        return
-    while j > 0 and values[j - 1] < value:
-        values[j] = values[j - 1]
-        origins[j] = origins[j - 1]
-        j -= 1
-    values[j] = value
-    origins[j] = origin

@@ -15,6 +15,7 @@ from partwise import kernels
 from partwise.engine.ragged import taken
 from partwise.features.rows import Binary, Dense, make_rows, n_rows, take_rows
 from partwise.structures.common.gold_labels import check_costs, check_gold, costs_of_sets, pack_sets
+from partwise.structures.common.hidden import clear_unused
 
 COSTS = ("tokens", "labels", "boundaries")
 
@@ -226,3 +227,11 @@ def forget(problem: SegmentProblem, which: np.ndarray, targets: np.ndarray) -> S
         costs=np.vstack([problem.costs, np.zeros((1, n_codes))]),
         known=known,
     )
+
+
+@clear_unused.register
+def _(problem: SegmentProblem, w: np.ndarray) -> None:
+    """Rows of spans, transitions, stop and lengths have weights at the places of "begin" only."""
+    K, roles = problem.n_labels, 3 if problem.use_ends else 2
+    rows = w.reshape(-1, roles, K)[problem.rows.n_features :]
+    rows[:, [role for role in range(roles) if role != 1]] = 0.0

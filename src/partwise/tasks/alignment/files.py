@@ -29,7 +29,7 @@ Rows = list[tuple[str, str]]
 
 @dataclass(frozen=True, eq=False)
 class AlignedPairs:
-    """Pairs of sequences, with their alignments if they are known.
+    r"""Pairs of sequences, with their alignments if they are known.
 
     Attributes
     ----------
@@ -45,6 +45,12 @@ class AlignedPairs:
         Where in the text each pair begins, from 1.
     name : str
         Where it came from.
+
+    Examples
+    --------
+    >>> pairs = read_alignments(b"AC-T\tACGT\n")
+    >>> pairs.first, pairs.second, pairs.partners[0].tolist()
+    (['ACT'], ['ACGT'], [0, 1, 3])
     """
 
     first: list[str]
@@ -128,7 +134,7 @@ def aligned_rows(first: Sequence[str], second: Sequence[str], partners: Sequence
 def read_alignments(
     source: Any, encoding: str = "utf-8", *, aligned: bool | None = None, all_pairs: bool = False, first: int | None = None
 ) -> AlignedPairs:
-    """Read a table of pairs, or FASTA; by its first character it is known which.
+    r"""Read a table of pairs, or FASTA; by its first character it is known which.
 
     Parameters
     ----------
@@ -147,6 +153,11 @@ def read_alignments(
     ------
     ValueError
         Naming the file and the line: rows of different lengths, a cell that is missing, an odd number of sequences.
+
+    Examples
+    --------
+    >>> read_alignments(b">a\nAC-T\n>b\nACGT\n").partners[0].tolist()
+    [0, 1, 3]
     """
     lines, name = read_lines(source, encoding)
     begins = next((line for line in lines if line.strip()), "")

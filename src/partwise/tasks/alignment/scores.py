@@ -17,7 +17,14 @@ BINS = ((0, 10), (10, 20), (20, 30), (30, 100))  #: of identity, %, as Do et al.
 
 
 class AlignmentScores(NamedTuple):
-    """Shares between 0 and 1, nan where there is nothing to count."""
+    """Shares between 0 and 1, nan where there is nothing to count.
+
+    Examples
+    --------
+    >>> scores = alignment_scores([[0, 1, -1]], [[0, -1, 1]])
+    >>> scores.pairs, scores.f1, scores.complete
+    (2, 0.5, 0.0)
+    """
 
     recall: float  #: mean over alignments
     precision: float
@@ -76,6 +83,13 @@ def recall_by_identity(each: np.ndarray, identity: np.ndarray) -> list[dict[str,
 
 def alignment_scores(truth: Sequence[Any], predicted: Sequence[Any], core: Sequence[Any] | None = None) -> AlignmentScores:
     """Recall, precision and F1.
+
+    Parameters
+    ----------
+    truth, predicted : lists of integer sequences
+        For each place of the first sequence its partner in the second, or -1.
+    core : list of bool sequences, optional
+        Places that count.
 
     Examples
     --------

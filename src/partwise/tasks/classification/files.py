@@ -6,13 +6,12 @@ but others below are. Cells may be quoted. What is missing is an empty cell, ``N
 
 **svmlight** (LIBSVM): ``class index:value index:value ...``, see `partwise.files.svmlight`.
 
-Text may be gzipped. Parquet is read by pyarrow, or by pandas, if there is one.
+Text may be gzipped. Parquet is read by pyarrow.
 """
 
 from __future__ import annotations
 
 import csv
-import importlib
 import io
 import re
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.files.parquet import MARK, read_parquet
 from partwise.files.svmlight import SvmlightRows, read_svmlight
 from partwise.files.text_source import open_bytes, read_bytes, to_text
 
@@ -162,8 +162,8 @@ def read_examples(
     """
     with open_bytes(source) as (stream, name):
         data = read_bytes(stream, -1, name)
-    if data[:4] == b"PAR1":
-        return read_parquet(data, name)
+    if data.startswith(MARK):
+        return table_of(read_parquet(data, name), name)
     text = to_text(data, encoding, name)
     if not text.strip():
         raise ValueError(f"{name}: there is nothing in it.")
@@ -270,23 +270,10 @@ def check_titles(first: list[str], name: str, line: int) -> list[str]:
     return titles
 
 
-def read_parquet(data: bytes, name: str) -> Table:
-    """A table by pyarrow, or by pandas."""
-    try:
-        found = importlib.import_module("pyarrow.parquet").read_table(io.BytesIO(data))
-        titles, columns = found.column_names, [column.to_pylist() for column in found.columns]
-    except ImportError:
-        try:
-            frame = importlib.import_module("pandas").read_parquet(io.BytesIO(data))
-        except ImportError:
-            raise ValueError(f"{name} is a parquet file; to read it, install pyarrow: pip install pyarrow.") from None
-        titles, columns = list(frame.columns), [frame[title].tolist() for title in frame.columns]
-    except Exception as error:  # pyarrow has its own, and it is not imported here
-        raise ValueError(f"{name}: not a parquet file that can be read ({error}).") from None
-    if not columns or not columns[0]:
-        raise ValueError(f"{name}: there is nothing in it.")
-    rows = np.arange(1, len(columns[0]) + 1)
-    return Table(name, [from_values(column) for column in columns], [str(title) for title in titles], rows, unit="row")
+def table_of(found: Any, name: str) -> Table:
+    """A table of Arrow's."""
+    columns = [from_values(column.to_pylist()) for column in found.columns]
+    return Table(name, columns, list(found.column_names), np.arange(1, found.num_rows + 1), unit="row")
 
 
 def from_values(values: list[Any]) -> Sequence[str] | np.ndarray:

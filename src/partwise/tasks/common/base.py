@@ -122,7 +122,13 @@ class Structured(Solving):
 
     def _kbest(self, problem: Any, k: int, starts: np.ndarray, answer: Callable[[int, np.ndarray], Any]) -> list[list[Any]]:
         """For each example i a list of at most k pairs (answer(i, output), score), best first; outputs begin at `starts`."""
-        out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        return self._candidates(*passes.kbest(problem, self.weights_, int(k), self.n_jobs), starts, answer)
+
+    @staticmethod
+    def _candidates(
+        out: np.ndarray, values: np.ndarray, found: np.ndarray, starts: np.ndarray, answer: Callable[[int, np.ndarray], Any]
+    ) -> list[list[Any]]:
+        """The k best outputs of all examples, end to end, as such lists."""
         return [
             [(answer(i, out[j, starts[i] : starts[i + 1]]), float(values[i, j])) for j in range(int(n))]
             for i, n in enumerate(found)

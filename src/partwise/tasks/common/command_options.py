@@ -109,6 +109,15 @@ class Run:
 
 
 @dataclass
+class Grouped:
+    """How rows of a parquet file belong together, of tasks whose rows do: of all verbs that read one."""
+
+    group_column: str | None = option(
+        FILES, "Of a parquet file: the column that says which rows are one sentence, or query. (default: by its title)"
+    )
+
+
+@dataclass
 class Options:
     """Of ``train``, that only one task has; by default none but how to read its files."""
 

@@ -60,6 +60,13 @@ def precision_at(is_wrong: Any, suspicion: Any, k: int | None = None) -> float:
 def recall_at(is_wrong: Any, suspicion: Any, k: int | None = None) -> float:
     """Share of the wrong ones that are among the k most suspicious, likewise; nan if nothing is wrong.
 
+    Parameters
+    ----------
+    is_wrong : bool array (examples,)
+    suspicion : array (examples,)
+    k : int, optional
+        As many as are wrong, by default.
+
     Examples
     --------
     >>> recall_at([True, False, True, False], [0.9, 0.8, 0.7, -1.0], 3)

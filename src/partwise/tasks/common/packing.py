@@ -45,7 +45,7 @@ def pack(
     say: Callable[[str], Any] = lambda text: None,
     **options: Any,
 ) -> PackedCorpus:
-    """Pack training files into a folder that can be trained on at any size: see `PackedCorpus`.
+    r"""Pack training files into a folder that can be trained on at any size: see `PackedCorpus`.
 
     Parameters
     ----------
@@ -65,6 +65,15 @@ def pack(
     **options
         Of ``partwise train TASK`` that say how files are read and what the features are, and parameters of the estimator:
         ``min_count=2``, ``hash_bits=22``, ``label_column=1``.
+
+    Examples
+    --------
+    >>> import partwise
+    >>> from pathlib import Path
+    >>> _ = Path("rows.csv").write_text("x,class\n1,a\n2,b\n3,b\n")
+    >>> corpus = partwise.pack("classify", "rows.csv", "rows.packed")
+    >>> partwise.Classifier(max_epochs=2).fit(corpus).classes_.tolist()
+    ['a', 'b']
     """
     if task not in BY_VERB:
         raise ValueError(f"There is no task {task!r}; there are {', '.join(BY_VERB)}.")

@@ -7,6 +7,7 @@ A task is a package under `partwise.tasks` and one line here. What it does is fo
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,13 @@ class RegisteredTask:
     def command(self) -> Any:
         """What the command line needs to know of it."""
         return self.module("command").COMMAND
+
+    @property
+    def table(self) -> Any:
+        """What it makes of data frames and parquet files, a `TaskTable`; None: a table is not natural for it."""
+        if importlib.util.find_spec(f"partwise.tasks.{self.package}.table") is None:
+            return None
+        return self.module("table").TABLE
 
 
 TASKS = (

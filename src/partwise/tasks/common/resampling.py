@@ -17,7 +17,21 @@ BLOCK = 1 << 20  # numbers drawn at a time
 
 
 class Interval(NamedTuple):
-    """A measure and the interval that chance could have moved it in."""
+    """A measure and the interval that chance could have moved it in.
+
+    Attributes
+    ----------
+    value : float
+        The measure.
+    low, high : float
+        The ends of the interval.
+
+    Examples
+    --------
+    >>> counts = sequence_counts([["A"], ["B"]], [["A"], ["A"]])
+    >>> bootstrap_intervals(counts, n_resamples=100)[None]["accuracy"].value
+    0.5
+    """
 
     value: float
     low: float

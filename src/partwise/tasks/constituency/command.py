@@ -21,6 +21,11 @@ TINY = """(S (NP (DT the) (NN dog)) (VP (VBZ barks)) (. .))
 class Options(common.Options):
     """Of ``train constituency``."""
 
+    rules: str | None = option(
+        LABELS,
+        "trees: labels meet by the rules of the trees; none: any may meet, which is quicker. (default: trees)",
+        "--grammar",
+    )
     tags: str | None = option(LABELS, "given: tags are part of the input; predicted: they are looked for with the tree.")
     remembered: int | None = option(
         LABELS, "Children that a node with more than two remembers; -1: all of them. (default: 0)", "--markov", min=-1
@@ -94,12 +99,14 @@ class Constituency(Command):
     reader = "read_brackets_or_lines"
     between = b"\n"
     tiny = "trees.mrg", TINY
-    usual = ("--tags", "predicted"), ("--loss", "crf", "--tags", "predicted"), ("--markov", "-1")
+    usual = ("--tags", "predicted"), ("--loss", "crf", "--tags", "predicted"), ("--markov", "-1"), ("--grammar", "none")
 
     def start(self, file: str, dev: str | None, options: Options, make: Callable[..., Any]) -> Training:
         from partwise.tasks.constituency.files import read_brackets
 
         parser = make()
+        if options.rules is not None:
+            parser.grammar = None if options.rules == "none" else options.rules
         if options.remembered is not None:
             parser.markov = None if options.remembered < 0 else options.remembered
         if options.template_file is not None:

@@ -3,7 +3,7 @@
     minimise  Omega(w) + C sum_i weight_i L_i(w)     over the trees of a grammar, s(y) = sum of scores of its nodes and rules
 
 The grammar is read from the training trees (`grammar`); nodes are scored by features of their spans
-(`partwise.features.span_rows`), rules by a weight each.
+(`partwise.features.span_rows`), rules by a weight each. Without a grammar any labels may meet, and there are nodes only.
 """
 
 from __future__ import annotations
@@ -20,21 +20,15 @@ from partwise.features.arc_rows import compile_arc_templates
 from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
-from partwise.structures.constituency.problem import (
-    BEST_BYTES,
-    SUMS_BYTES,
-    GrammarProblem,
-    grammar_problem,
-    kbest_bytes,
-    memory_needed,
-)
+from partwise.structures.constituency.grammar import n_rules
+from partwise.structures.constituency.problem import GrammarProblem, grammar_problem, memory_needed
 from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_count, is_real, one_of, optional
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import labels_in
 from partwise.tasks.constituency.data import BARE, NAMES, Constituents, read_constituents
 from partwise.tasks.constituency.files import Brackets, Constituent
-from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, rebuild
+from partwise.tasks.constituency.grammar import TreeGrammar, is_partial, labels_of, read_grammar, read_labels, rebuild
 from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.constituency.suspects import BracketSuspects
 
@@ -53,6 +47,9 @@ class ConstituencyParser(BracketSuspects, Structured):
     Parameters
     ----------
     %(loss)s
+    grammar : {"trees", None}, default="trees"
+        Which labels may be above which: by the rules of the training trees, each with a weight; or any, by the features of their
+        spans alone, which is quicker.
     tags : {"given", "predicted"}, default="given"
         Whether tags of words are part of the input, or of the tree that is looked for.
     markov : int or None, default=0
@@ -88,6 +85,7 @@ class ConstituencyParser(BracketSuspects, Structured):
     """
 
     _: KW_ONLY
+    grammar: str | None = "trees"
     tags: str = "given"
     markov: int | None = 0
     templates: Any = None
@@ -109,6 +107,7 @@ class ConstituencyParser(BracketSuspects, Structured):
 
     _checks = {
         **Structured._checks,
+        "grammar": (lambda value: value in ("trees", None), "'trees' or None"),
         "hash_bits": (lambda value: is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
         "markov": (is_count(0, optional=True), "an int in the range [0, inf) or None"),
         "memory": (optional(is_real(0.0)), "a float in the range (0, inf) or None"),
@@ -147,11 +146,14 @@ class ConstituencyParser(BracketSuspects, Structured):
             complete = [tree for tree in given.trees or () if not is_partial(tree)]
             if not complete:
                 raise ValueError("A grammar is read from complete trees, and there are none: all have brackets labelled '?'.")
-            self.grammar_ = read_grammar(complete, self.markov)
+            self.grammar_ = self._read_grammar(complete)
         self.classes_ = np.array(self.grammar_.labels(), object)
         self._say(f"{len(self.grammar_.symbols)} symbols, {len(self.grammar_.rules)} rules")
         self._solve(self._problem(given, labelled=True), loss, weight, self._judge(held), start, seed, checkpoint)
         return self
+
+    def _read_grammar(self, complete: list[Constituent]) -> TreeGrammar:
+        return read_labels(complete, self._tagged) if self.grammar is None else read_grammar(complete, self.markov)
 
     @property
     def _tagged(self) -> bool:
@@ -180,17 +182,17 @@ class ConstituencyParser(BracketSuspects, Structured):
     def _read(self, X: Any, y: Any = None) -> Constituents:
         return read_constituents(X, y, self._tagged)
 
-    def _check_memory(self, given: Constituents, size: int) -> None:
+    def _check_memory(self, given: Constituents, sums: bool, k: int) -> None:
         """Say so before a long sentence takes all memory there is."""
-        longest, S = int(given.lengths.max(initial=0)), self.grammar_.packed.n_symbols
+        longest = int(given.lengths.max(initial=0))
         what = f"{given.places[int(np.argmax(given.lengths))]} has {longest} words; parsing it" if longest else ""
-        needed = memory_needed(longest, S, size) * n_threads(self.n_jobs)
+        needed = memory_needed(longest, self.grammar_.packed, sums, k) * n_threads(self.n_jobs)
         require_memory(needed, self.n_jobs, what, "Cut it into parts, leave it out", self.memory)
 
-    def _problem(self, given: Constituents, labelled: bool = False, size: int = BEST_BYTES) -> GrammarProblem:
-        """Packed sentences, to learn from or to parse by oracles that need memory of this size (see `memory_needed`)."""
+    def _problem(self, given: Constituents, labelled: bool = False, sums: bool = False, k: int = 1) -> GrammarProblem:
+        """Packed sentences, to learn from or to parse; by oracles that sum over trees or find the k best, if so."""
         grammar, trees, brackets = self.grammar_, None, None
-        self._check_memory(given, SUMS_BYTES if labelled and get_loss(self.loss).is_smooth else size)
+        self._check_memory(given, sums or (labelled and get_loss(self.loss).is_smooth), k)
         if labelled:
             try:
                 trees = [None if is_partial(tree) else grammar.encode(tree, self.markov) for tree in given.trees or ()]
@@ -252,14 +254,14 @@ class ConstituencyParser(BracketSuspects, Structured):
         """P(bracket | x) of every (label, begin, end) that is likelier than 1e-6. Refused for margin losses."""
         beta = self._beta()
         given = self._read(X)
-        problem, symbols, found = self._problem(given, size=SUMS_BYTES), self.grammar_.symbols, []
-        S = len(symbols) + 1
+        problem, symbols, found = self._problem(given, sums=True), self.grammar_.symbols, []
+        S = self.grammar_.packed.n_symbols
         for i, words in enumerate(given.words):
             n = len(words)
             own: dict[tuple[str, int, int], float] = {}
             p = passes.parts(problem, i, self.weights_, beta)[: n * (n + 1) // 2 * S].reshape(-1, S)
             begins, lasts = np.triu_indices(n)
-            for span, symbol in zip(*np.nonzero(p[:, :-1] >= LEAST), strict=True):
+            for span, symbol in zip(*np.nonzero(p[:, : len(symbols)] >= LEAST), strict=True):
                 begin, end = int(begins[span]), int(lasts[span]) + 1
                 for label in labels_of(symbols[symbol], end == begin + 1):
                     own[label, begin, end] = own.get((label, begin, end), 0.0) + float(p[span, symbol])
@@ -271,7 +273,7 @@ class ConstituencyParser(BracketSuspects, Structured):
         check_k(k)
         self._require_fitted()
         given = self._read(X)
-        problem = self._problem(given, size=max(BEST_BYTES, kbest_bytes(int(k))))
+        problem = self._problem(given, k=int(k))
         out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
         answers = []
         for i, words in enumerate(given.words):
@@ -292,22 +294,25 @@ class ConstituencyParser(BracketSuspects, Structured):
             "labels": np.array(grammar.symbols, object),
             "classes": self.classes_,
             "tags": list(grammar.tags),
-            "tag_of": grammar.packed.tag[:-1].tolist(),
+            "tag_of": grammar.packed.tag[: len(grammar.symbols)].tolist(),
             "roots": np.flatnonzero(grammar.packed.root).tolist(),
             "main_root": grammar.main_root,
             "main_tag": grammar.main_tag,
         }
+        if self.grammar is None:
+            header["inner"] = np.flatnonzero(grammar.packed.inner).tolist()
         return header, {"rules": np.ascontiguousarray(grammar.rules, np.int32)}
 
     def _from_file(self, header, tensors, need):
         symbols = labels_in(header).tolist()
         if not all(isinstance(name, str) for name in symbols):
             raise ValueError("symbols are not all strings")
-        for name in ("tags", "tag_of", "roots"):
+        self.grammar = None if "inner" in header else "trees"
+        for name in ("tags", "tag_of", "roots", *(["inner"] if self.grammar is None else ())):
             need(header, name, list)
         names = NAMES if self._tagged else BARE
         compile_arc_templates(as_arc_templates(self.templates or SPANS), names)  # or it says what is wrong
         self.grammar_ = rebuild(header, tensors["rules"], symbols)
         self.classes_ = need(header, "classes", np.ndarray)
-        S, R = self.grammar_.packed.n_symbols, self.grammar_.packed.keys.size
+        S, R = self.grammar_.packed.n_symbols, n_rules(self.grammar_.packed)
         return ((1 << self.hash_bits) + (R + S - 1) // S) * S

@@ -23,7 +23,23 @@ TOKEN = re.compile(r"[()]|[^\s()]+")
 
 
 class Constituent(NamedTuple):
-    """A tree: a label, and what is below it: other trees, or one word (then the label is its tag, empty if it has none)."""
+    """A tree: a label, and what is below it: other trees, or one word (then the label is its tag, empty if it has none).
+
+    Attributes
+    ----------
+    label : str
+        Of the bracket; of a word, its tag.
+    children : tuple
+        Other trees, or one word.
+
+    Examples
+    --------
+    >>> tree = Constituent.read("(S (NP (D the) (N dog)) (V barks))")
+    >>> tree.words()
+    ['the', 'dog', 'barks']
+    >>> tree.spans()
+    [('S', 0, 3), ('NP', 0, 2)]
+    """
 
     label: str
     children: tuple[Any, ...]
@@ -90,6 +106,12 @@ class Brackets:
         Where each begins.
     name : str
         Where they came from.
+
+    Examples
+    --------
+    >>> brackets = read_brackets(b"(S (A a) (B b))")
+    >>> len(brackets), brackets.n_words, str(brackets.trees[0])
+    (1, 2, '(S (A a) (B b))')
     """
 
     trees: list[Constituent]
@@ -137,6 +159,11 @@ def read_brackets(
     ValueError
         Naming the file and the line: brackets that do not match, are empty, or are nested deeper than 300; words outside
         brackets.
+
+    Examples
+    --------
+    >>> [tree.words() for tree in read_brackets(b"(S (A a) (B b)) (S (A c))").trees]
+    [['a', 'b'], ['c']]
     """
     return brackets_in(*read_text(source, encoding), first, traces, functions)
 

@@ -8,6 +8,9 @@ than two children are made binary from the left: ``A -> B C D E`` becomes
 where a made-up symbol remembers the last `markov` children before it (all with None). With few, the grammar has trees that nobody
 has seen: nodes with other sequences of children.
 
+Without a grammar there is one made-up symbol, ``@``: the empty label. Where tags are given, symbols above words are without them:
+``NP+``, and nothing where a word has no bracket of its own.
+
 A tree with brackets labelled ``?`` is known in part: the others are in the right tree, as many more as there may be.
 """
 
@@ -20,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from partwise.structures.constituency.problem import ANY_TAG, NO_TAG, Grammar, make_grammar, nodes_of
+from partwise.structures.constituency.grammar import NO_TAG, AnyLabels, Grammar, make_grammar, make_labels
+from partwise.structures.constituency.problem import ANY_TAG, nodes_of
 from partwise.tasks.constituency.files import Constituent
 
 JOIN, MADE_UP, UNKNOWN = "+", "@", "?"
@@ -57,6 +61,17 @@ def binary_nodes(tree: Constituent, markov: int | None) -> list[tuple[str, int]]
     return out
 
 
+def labelled_nodes(tree: Constituent, tagged: bool) -> list[tuple[str, int]]:
+    """The same without a grammar; `tagged`: whether tags are given, and no part of symbols."""
+
+    def plain(symbol: str, split: int) -> str:
+        if symbol.startswith(MADE_UP):
+            return MADE_UP
+        return symbol[: symbol.rfind(JOIN) + 1] if tagged and not split else symbol
+
+    return [(plain(symbol, split), split) for symbol, split in binary_nodes(tree, 0)]
+
+
 def is_partial(tree: Constituent) -> bool:
     """Whether some bracket is not known."""
     return not tree.is_word and (tree.label == UNKNOWN or any(map(is_partial, tree.children)))
@@ -78,30 +93,37 @@ def check_labels(tree: Constituent, place: str) -> None:
 
 @dataclass(frozen=True)
 class TreeGrammar:
-    """A grammar with the names of its symbols."""
+    """A grammar, or labels that need none, with the names of its symbols."""
 
     symbols: tuple[str, ...]  #: without the glue
-    tags: tuple[str, ...]
-    packed: Grammar
+    tags: tuple[str, ...]  #: without a grammar, if they are given: one for all, without a name
+    packed: Grammar | AnyLabels
     main_root: str  #: what glued trees have for their root
     main_tag: str  #: the tag of a word above which there is only glue
 
     @property
     def glue(self) -> int:
-        """The number of the glue."""
+        """The number of the glue, if there is any."""
         return len(self.symbols)
 
     @property
     def rules(self) -> np.ndarray:
         """(rules, 3) parent, first and second child; without glue."""
         g = self.packed
+        if isinstance(g, AnyLabels):
+            return np.zeros((0, 3), np.int32)
         return np.stack([g.parent, g.first, g.second], 1)[g.parent < self.glue]
+
+    @property
+    def ignores_tags(self) -> bool:
+        """Whether symbols above words are without their tags."""
+        return self.tags == ("",) and isinstance(self.packed, AnyLabels)
 
     def labels(self) -> list[str]:
         """The labels of brackets, sorted."""
         g, found = self.packed, set()
         for k, name in enumerate(self.symbols):
-            if g.begins[k] < g.begins[k + 1]:
+            if g.inner[k]:
                 found.update(labels_of(name, False))
             if g.tag[k] != NO_TAG:
                 found.update(labels_of(name, True))
@@ -109,7 +131,7 @@ class TreeGrammar:
 
     def encode(self, tree: Constituent, markov: int | None) -> np.ndarray:
         """The output that is this tree; a KeyError for a symbol that the grammar does not have."""
-        nodes = binary_nodes(tree, markov)
+        nodes = labelled_nodes(tree, self.ignores_tags) if isinstance(self.packed, AnyLabels) else binary_nodes(tree, markov)
         index, n = self._index(), (len(nodes) + 1) // 2
         return np.array([index[symbol] * n + split for symbol, split in nodes], np.int32)
 
@@ -142,6 +164,8 @@ class TreeGrammar:
 
     def tags_of(self, tags: Iterable[str]) -> list[int]:
         """Numbers of tags; one that the grammar does not have may be any."""
+        if self.ignores_tags:
+            return [0 for _ in tags]
         index = {tag: k for k, tag in enumerate(self.tags)}
         return [index.get(tag, ANY_TAG) for tag in tags]
 
@@ -212,6 +236,42 @@ def read_grammar(trees: Sequence[Constituent], markov: int | None) -> TreeGramma
     )
 
 
+def read_labels(trees: Sequence[Constituent], tagged: bool) -> TreeGrammar:
+    """What is above several words in these trees, above one, and above all; `tagged`: whether tags are given. O(their nodes)."""
+    symbols: dict[str, int] = {MADE_UP: 0}
+    inner, tag_of = {0}, {}
+    roots: Counter[str] = Counter()
+    tags: Counter[str] = Counter()
+    if tagged:
+        symbols[""], tag_of[1] = 1, ""  # every word may be without a bracket of its own
+    for tree in trees:
+        nodes = labelled_nodes(tree, tagged)
+        roots[nodes[0][0]] += 1
+        for symbol, split in nodes:
+            number = symbols.setdefault(symbol, len(symbols))
+            if split:
+                inner.add(number)
+            else:
+                tag_of[number] = symbol.split(JOIN)[-1]
+        tags.update(tag for _, tag in tree.leaves())
+    names = ("",) if tagged else tuple(sorted(tags))
+    index = {tag: k for k, tag in enumerate(names)}
+    if not any(symbols[name] in inner for name in roots):  # all trees are single words
+        roots[MADE_UP] = 0
+    main = max(roots, key=lambda name: (roots[name], name)).split(JOIN)[0]
+    return TreeGrammar(
+        tuple(symbols),
+        names,
+        make_labels(
+            [index[tag_of[k]] if k in tag_of else NO_TAG for k in range(len(symbols))],
+            sorted(inner),
+            [symbols[name] for name in roots],
+        ),
+        main or "S",
+        max(tags, key=lambda name: (tags[name], name)),
+    )
+
+
 def labels_of(symbol: str, is_word: bool) -> list[str]:
     """The brackets that a symbol stands for: none for made-up ones, and no tags."""
     if symbol.startswith(MADE_UP):
@@ -223,7 +283,14 @@ def labels_of(symbol: str, is_word: bool) -> list[str]:
 def rebuild(header: dict[str, Any], rules: np.ndarray, symbols: Sequence[str]) -> TreeGrammar:
     """The grammar in a model file."""
     tags = tuple(map(str, header["tags"]))
-    packed = make_grammar(len(symbols), rules, [int(k) for k in header["tag_of"]], [int(k) for k in header["roots"]])
+    tag_of, roots = [int(k) for k in header["tag_of"]], [int(k) for k in header["roots"]]
+    packed: Grammar | AnyLabels
+    if "inner" in header:
+        if len(tag_of) != len(symbols):
+            raise ValueError("there are not as many tags as symbols")
+        packed = make_labels(tag_of, [int(k) for k in header["inner"]], roots)
+    else:
+        packed = make_grammar(len(symbols), rules, tag_of, roots)
     if packed.tag.max() >= len(tags):
         raise ValueError("a symbol has a tag that there is not")
     return TreeGrammar(tuple(symbols), tags, packed, str(header["main_root"]), str(header["main_tag"]))

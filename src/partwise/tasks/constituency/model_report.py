@@ -29,7 +29,7 @@ from partwise.tasks.common.resampling import Measure, ratio
 from partwise.tasks.constituency.drawing import as_svg
 from partwise.tasks.constituency.files import Brackets, Constituent
 from partwise.tasks.constituency.grammar import is_partial
-from partwise.tasks.constituency.inspection import rule_weights
+from partwise.tasks.constituency.inspection import named, strongest
 from partwise.tasks.constituency.scores import PUNCTUATION, brackets
 
 NONE = "(none)"  #: of a bracket that has no counterpart
@@ -165,7 +165,7 @@ def calibration(parser: Any, data: Brackets, answers: list[Constituent]) -> Reli
 
 
 def weights(parser: Any) -> list[WeightList]:
-    """The rules of highest and of lowest weight."""
-    ordered = sorted(rule_weights(parser).items(), key=lambda item: -item[1])
+    """The rules of highest and of lowest weight; without a grammar, the symbols."""
+    ordered = strongest(parser)
     some = ordered if len(ordered) <= 2 * STRONGEST else [*ordered[:STRONGEST], *ordered[-STRONGEST:]]
-    return [WeightList("rules", some)]
+    return [WeightList(named(parser), some)]

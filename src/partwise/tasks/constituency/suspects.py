@@ -18,11 +18,11 @@ import numpy as np
 
 from partwise import kernels
 from partwise.passes import Evidence
-from partwise.structures.constituency.problem import SUMS_BYTES, GrammarProblem, nodes_of
+from partwise.structures.constituency.problem import GrammarProblem, nodes_of
 from partwise.tasks.common.suspects import FindsSuspects, Judged, fitted_like, folds_of, judge, unfitted
 from partwise.tasks.constituency.data import Constituents, read_constituents
 from partwise.tasks.constituency.files import Constituent
-from partwise.tasks.constituency.grammar import JOIN, is_partial, labels_of, read_grammar
+from partwise.tasks.constituency.grammar import JOIN, is_partial, labels_of
 
 if TYPE_CHECKING:
     from partwise.solvers.noise import Judgement
@@ -68,8 +68,8 @@ def to_judge(me: Any, given: Constituents, folds: int | None) -> GrammarProblem:
         complete = [tree for tree in given.trees or () if not is_partial(tree)]
         if not complete:
             raise ValueError("A grammar is read from complete trees, and there are none: all have brackets labelled '?'.")
-        me.grammar_ = read_grammar(complete, me.markov)
-        return me._problem(given, labelled=True, size=SUMS_BYTES)
+        me.grammar_ = me._read_grammar(complete)
+        return me._problem(given, labelled=True, sums=True)
     for tree, place in zip(given.trees or (), given.places, strict=True):
         try:
             if not is_partial(tree):
@@ -77,7 +77,7 @@ def to_judge(me: Any, given: Constituents, folds: int | None) -> GrammarProblem:
         except KeyError as error:
             raise ValueError(f"{place}: this model does not have the symbol {error.args[0]!r}. {IN_FOLDS}") from None
     try:
-        return me._problem(given, labelled=True, size=SUMS_BYTES)
+        return me._problem(given, labelled=True, sums=True)
     except ValueError as error:
         raise ValueError(f"{error} {IN_FOLDS}") from None
 

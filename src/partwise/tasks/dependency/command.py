@@ -28,7 +28,7 @@ TINY = """1 dogs _ NOUN _ _ 2 nsubj _ _
 
 
 @dataclass
-class Options(common.Options):
+class Options(common.Grouped, common.Options):
     """Of ``train parse``."""
 
     template_file: Path | None = option(
@@ -46,6 +46,21 @@ class Options(common.Options):
     single_root: bool | None = option(LABELS, "One word alone hangs from the root. (default: if it is so in all training trees)")
     relations: bool | None = option(LABELS, "Learn the relations of arcs too.")
     first: int | None = option(FILES, "Train on the first so many sentences only.", min=1)
+
+
+@dataclass
+class Predict(common.Grouped, common.Predict):
+    """Of ``predict``."""
+
+
+@dataclass
+class Evaluate(common.Grouped, common.Evaluate):
+    """Of ``evaluate``."""
+
+
+@dataclass
+class ReportOptions(common.Grouped, common.ReportOptions):
+    """Of ``report``."""
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
@@ -85,6 +100,9 @@ class Parse(Command):
     details = "The head of every word, and the relation to it: the treebank has its trees in the columns HEAD and DEPREL."
     example = "partwise train parse en-train.conllu --dev en-dev.conllu -o parser.model"
     options = Options
+    predict_options = Predict
+    evaluate_options = Evaluate
+    report_options = ReportOptions
     suspects_options = common.Suspects
     reading = ("encoding",)
     forms = {"columns": as_columns, "jsonl": as_jsonl, "tree": as_drawings, "svg": as_pictures}

@@ -24,7 +24,7 @@ from partwise.features.arc_pairs import SECOND_ORDER, compile_pair_templates, pa
 from partwise.features.arc_rows import FIRST_ORDER, ArcRows, arc_rows, compile_arc_templates
 from partwise.features.rows import take_rows
 from partwise.losses.records import Loss
-from partwise.objective import best_outputs
+from partwise.objective import best_outputs, completions
 from partwise.structures.dependency.problem import TreeProblem, is_projective, tree_problem
 from partwise.structures.dependency.second_order import SecondOrderProblem, second_order_problem
 from partwise.structures.factor_graph.problem import NOT_PROVEN, SUMS
@@ -67,7 +67,7 @@ class DependencyParser(TreeSuspects, Structured):
     order : {1, 2}, default=1
         2: score consecutive siblings and grandparents too. Some two points of UAS better on English, several times slower. The
         best tree is then sought by AD3, over the arcs that a model of first order finds worth it, and `proven_` tells how often
-        it is known to be the best; probabilities are those of belief propagation (`sums`). Trees must be known as a whole.
+        it is known to be the best; probabilities are those of belief propagation (`sums`).
     candidates : int, default=10
         Heads that are looked at for each word, at most, if `order` is 2.
     sums : {"trw", "bethe"}, default="trw"
@@ -244,13 +244,15 @@ class DependencyParser(TreeSuspects, Structured):
         if self.order == 1:
             return self._first_order(given, labelled)
         beta = pruning.SHARPNESS if self.temperature_ is None else 1.0 / self.temperature_
-        first = self._first_order(given, labelled=False)
+        partial = labelled and given.heads is not None and bool((given.heads < 0).any())
+        first = self._first_order(given, labelled=partial)
         return second_order_problem(
             first.rows,
             pair_rows(first.rows, given.lengths, given.names, self._templates()[1]),
             given.lengths,
             pruning.likely_arcs(first, self.pruner_weights_, beta, self.candidates, self.n_jobs),
             given.heads if labelled else None,
+            targets=completions(first, self.pruner_weights_, self.n_jobs)[0] if partial else None,
             projective=self.projective,
             single_root=self.single_root_,
             sums=self.sums,

@@ -33,7 +33,7 @@ UNKNOWN = "_"
 
 @dataclass(frozen=True, eq=False)
 class Treebank:
-    """Sentences with what is known of their trees.
+    r"""Sentences with what is known of their trees.
 
     Attributes
     ----------
@@ -51,6 +51,12 @@ class Treebank:
         The line of each word.
     name : str
         Where it came from.
+
+    Examples
+    --------
+    >>> bank = read_treebank(b"1\tdogs\t_\tNOUN\t_\t_\t2\tnsubj\t_\t_\n2\tbark\t_\tVERB\t_\t_\t0\troot\t_\t_\n")
+    >>> bank.forms(0), bank.heads.tolist(), bank.names
+    (['dogs', 'bark'], [2, 0], ['nsubj', 'root'])
     """
 
     words: Columns
@@ -106,7 +112,7 @@ class Treebank:
 
 
 def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None) -> Treebank:
-    """Read CoNLL-U or CoNLL-X.
+    r"""Read CoNLL-U or CoNLL-X.
 
     Parameters
     ----------
@@ -121,6 +127,11 @@ def read_treebank(source: Any, encoding: str = "utf-8", first: int | None = None
     ValueError
         Naming the file, the line and the sentence (from 0): wrong number of cells, words out of order, a head that is no number
         or no word of the sentence, a word that is its own head, heads in a circle.
+
+    Examples
+    --------
+    >>> read_treebank(b"1\tGo\t_\tVERB\t_\t_\t0\troot\t_\t_\n").heads.tolist()
+    [0]
     """
     lines, name = read_lines(source, encoding)
     sentences: list[list[tuple[str, ...]]] = []

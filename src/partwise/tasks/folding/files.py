@@ -33,7 +33,7 @@ ENERGY = re.compile(r"\s+[(\[{]?\s*[-+]?\d+(\.\d+)?.*$")
 
 @dataclass(frozen=True, eq=False)
 class RnaSet:
-    """Sequences with what is known of their structures.
+    r"""Sequences with what is known of their structures.
 
     Attributes
     ----------
@@ -54,6 +54,12 @@ class RnaSet:
         As they are written, pseudoknots too.
     below : list of int
         Where each structure begins.
+
+    Examples
+    --------
+    >>> data = read_rna(b">a\nGAAAC\n(...)\n")
+    >>> data.sequences, data.partners[0].tolist(), data.has_structures
+    (['GAAAC'], [4, -1, -1, -1, 0], True)
     """
 
     names: list[str]
@@ -112,7 +118,7 @@ class RnaSet:
 
 
 def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pseudoknots: str = "drop") -> RnaSet:
-    """Read FASTA with dot-brackets, without them, or a table; see the module.
+    r"""Read FASTA with dot-brackets, without them, or a table; see the module.
 
     Parameters
     ----------
@@ -129,6 +135,11 @@ def read_rna(source: Any, encoding: str = "utf-8", first: int | None = None, pse
     ValueError
         Naming the file and the line: a letter that is no base, a bracket without its partner, a structure longer or shorter than
         its sequence, a pseudoknot that is refused.
+
+    Examples
+    --------
+    >>> read_rna(b">a\nGGAAACC\n((...))\n>b\nAC\n").structures
+    ['((...))', None]
     """
     from partwise.structures.folding.problem import encode
 
@@ -259,6 +270,13 @@ def read_dot_bracket(text: str, place: str = "the structure") -> tuple[np.ndarra
 
     Round brackets come first, then the other kinds in the order of ``[] {} <> Aa Bb``: a pair that crosses none so far is kept.
 
+    Parameters
+    ----------
+    text : str
+        Brackets and dots.
+    place : str
+        What to call it in messages.
+
     Examples
     --------
     >>> partners, crossing = read_dot_bracket("((..<<))..>>")
@@ -294,6 +312,11 @@ def read_dot_bracket(text: str, place: str = "the structure") -> tuple[np.ndarra
 
 def write_dot_bracket(partners: Sequence[int] | np.ndarray) -> str:
     """Brackets and dots for nested pairs.
+
+    Parameters
+    ----------
+    partners : sequence of int
+        The partner of each base, from 0, or -1.
 
     Examples
     --------

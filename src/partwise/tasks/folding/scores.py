@@ -15,7 +15,14 @@ import numpy as np
 
 
 class BasePairScores(NamedTuple):
-    """Shares between 0 and 1, means over sequences; nan where there are none."""
+    """Shares between 0 and 1, means over sequences; nan where there are none.
+
+    Examples
+    --------
+    >>> scores = base_pair_scores([[3, -1, -1, 0]], [[3, -1, -1, 0]])
+    >>> scores.f1, scores.complete, scores.pairs
+    (1.0, 1.0, 1)
+    """
 
     sensitivity: float
     selectivity: float
@@ -37,6 +44,11 @@ def base_pair_counts(truth: Sequence, predicted: Sequence, slips: bool = False) 
         The partner of each base, from 0, or -1.
     slips : bool
         Whether a pair counts that is off by one base at one end.
+
+    Examples
+    --------
+    >>> base_pair_counts([[5, 4, -1, -1, 1, 0]], [[5, -1, -1, -1, -1, 0]]).tolist()
+    [[2, 1, 1, 1]]
     """
     if len(truth) != len(predicted):
         raise ValueError(f"There are {len(truth)} structures, but {len(predicted)} predictions.")
@@ -68,6 +80,13 @@ def base_pair_scores(truth: Sequence, predicted: Sequence, *, slips: bool = Fals
     """Sensitivity, selectivity and F1; see `base_pair_counts` for the parameters.
 
     A sequence without true pairs counts as 1 if none was found, and as 0 otherwise; so does one without found pairs.
+
+    Parameters
+    ----------
+    truth, predicted : lists of integer sequences
+        The partner of each base, from 0, or -1.
+    slips : bool
+        Whether a pair counts that is off by one base at one end.
 
     Examples
     --------

@@ -55,11 +55,17 @@ class StoredGraph:
 
 
 def read_factor_graphs(source: Any) -> list[StoredGraph]:
-    """The graphs of a file in one of both formats, told apart by its first word.
+    r"""The graphs of a file in one of both formats, told apart by its first word.
 
     Parameters
     ----------
     source : path or bytes
+
+    Examples
+    --------
+    >>> stored = read_factor_graphs(b"MARKOV\n1\n2\n1\n1 0\n2\n1.0 3.0\n")[0]
+    >>> len(read_factor_graphs(b"MARKOV\n1\n2\n1\n1 0\n2\n1.0 3.0\n"))
+    1
     """
     text, name = read_text(source, "utf-8")
     first = text.split(None, 1)[0].upper() if text.strip() else ""
@@ -201,7 +207,23 @@ def _read_block(lines: list[list[str]], name: str, first: int) -> StoredGraph:
 
 
 def write_uai(path: Any, graph: FactorGraph) -> None:
-    """Write a graph of scores (no features to be learnt, no hard factors) in the UAI format; potentials are exp(score)."""
+    """Write a graph of scores (no features to be learnt, no hard factors) in the UAI format; potentials are exp(score).
+
+    Parameters
+    ----------
+    path : path
+    graph : FactorGraph
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from partwise import FactorGraph
+    >>> g = FactorGraph()
+    >>> g.unary(g.variables(1, states=2), [[0.0, 1.0]])
+    >>> write_uai("one.uai", g)
+    >>> Path("one.uai").read_text().split()[0]
+    'MARKOV'
+    """
     told = graph.describe()
     sizes = [2 if n == 1 else int(n) for n in told.states]
     scopes: list[list[int]] = []

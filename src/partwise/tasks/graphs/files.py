@@ -28,7 +28,15 @@ from partwise.files.text_source import open_bytes, read_bytes, to_text
 
 
 class Graph(NamedTuple):
-    """Nodes with features, and edges between them."""
+    """Nodes with features, and edges between them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = Graph(np.eye(3), np.array([[0, 1], [1, 2]]))
+    >>> graph.nodes.shape, graph.edges.tolist()
+    ((3, 3), [[0, 1], [1, 2]])
+    """
 
     nodes: Any  #: (nodes, features), dense or sparse
     edges: Any  #: (edges, 2): numbers of nodes; an edge has a direction, which matters if you want it to
@@ -37,7 +45,14 @@ class Graph(NamedTuple):
 
 @dataclass(frozen=True)
 class GraphSet:
-    """Graphs or pictures, and their labels."""
+    r"""Graphs or pictures, and their labels.
+
+    Examples
+    --------
+    >>> data = read_graphs(b'{"nodes": [[1.0], [0.0]], "edges": [[0, 1]], "labels": ["a", "b"]}\n')
+    >>> len(data), data.labels[0]
+    (1, ['a', 'b'])
+    """
 
     graphs: list[Any]  #: `Graph`, or arrays (height, width, features)
     labels: list[Any]  #: of each, None where there are none
@@ -71,7 +86,7 @@ class GraphSet:
 
 
 def read_graphs(source: Any, encoding: str = "utf-8", first: int | None = None) -> GraphSet:
-    """Read graphs; see the module for the formats.
+    r"""Read graphs; see the module for the formats.
 
     Parameters
     ----------
@@ -85,6 +100,11 @@ def read_graphs(source: Any, encoding: str = "utf-8", first: int | None = None) 
     ------
     ValueError
         Naming the file and the line.
+
+    Examples
+    --------
+    >>> read_graphs(b'{"nodes": [[1.0], [0.0]], "edges": [[0, 1]]}\n').graphs[0].nodes.shape
+    (2, 1)
     """
     with open_bytes(source) as (stream, name):
         data = read_bytes(stream, -1, name)
@@ -167,7 +187,22 @@ def read_arrays(data: bytes, name: str, first: int | None) -> GraphSet:
 
 
 def write_graphs(path: Any, graphs: list[Any], labels: list[Any] | None = None) -> None:
-    """Write JSON lines; numbers as short as they can be read back."""
+    """Write JSON lines; numbers as short as they can be read back.
+
+    Parameters
+    ----------
+    path : path
+    graphs : list of Graph or of arrays (height, width, features)
+    labels : list, optional
+        Of each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> write_graphs("two.jsonl", [Graph(np.eye(2), np.array([[0, 1]]))], [["a", "b"]])
+    >>> [list(labels) for labels in read_graphs("two.jsonl").labels]
+    [['a', 'b']]
+    """
     rows = [as_row(g, None if labels is None else y) for g, y in zip(graphs, labels or [None] * len(graphs), strict=True)]
     with open(os.fspath(path), "w", encoding="utf-8") as file:
         file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

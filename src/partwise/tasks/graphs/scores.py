@@ -18,7 +18,13 @@ import numpy as np
 
 
 class LabelScores(NamedTuple):
-    """Of one label, shares between 0 and 1; nan where it does not occur."""
+    """Of one label, shares between 0 and 1; nan where it does not occur.
+
+    Examples
+    --------
+    >>> node_scores([["a", "b"]], [["a", "a"]]).labels["a"].precision
+    0.5
+    """
 
     precision: float
     recall: float
@@ -28,7 +34,14 @@ class LabelScores(NamedTuple):
 
 
 class NodeScores(NamedTuple):
-    """Shares between 0 and 1; nan where there are no nodes."""
+    """Shares between 0 and 1; nan where there are no nodes.
+
+    Examples
+    --------
+    >>> scores = node_scores([["a", "b"]], [["a", "a"]])
+    >>> scores.accuracy, scores.complete, scores.confusion.tolist()
+    (0.5, 0.0, [[1, 0], [1, 0]])
+    """
 
     accuracy: float
     complete: float  #: graphs without a wrong node
@@ -54,6 +67,11 @@ def node_scores(truth: Sequence[Any], found: Sequence[Any], classes: Sequence[Ha
         Of the same shapes. Integers from 0 on with -1 for unknown, if `classes` is given; else any labels, None for unknown.
     classes : optional
         What the numbers stand for.
+
+    Examples
+    --------
+    >>> node_scores([["a", "b"]], [["a", "b"]]).accuracy
+    1.0
     """
     if len(truth) != len(found):
         raise ValueError(f"There are {len(truth)} graphs, but answers to {len(found)}.")
@@ -74,7 +92,23 @@ def node_scores(truth: Sequence[Any], found: Sequence[Any], classes: Sequence[Ha
 
 
 def node_scores_coded(truth: np.ndarray, found: np.ndarray, sizes: np.ndarray, classes: Sequence[Hashable]) -> NodeScores:
-    """The same for numbers of labels end to end, -1: unknown."""
+    """The same for numbers of labels end to end, -1: unknown.
+
+    Parameters
+    ----------
+    truth, found : int arrays (nodes,)
+        Numbers of labels, graphs end to end; -1: unknown.
+    sizes : int array (graphs,)
+        Nodes of each.
+    classes : sequence
+        What the numbers stand for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> node_scores_coded(np.array([0, 1]), np.array([0, 0]), np.array([2]), ["a", "b"]).accuracy
+    0.5
+    """
     n, known = len(classes), truth >= 0
     confusion = np.zeros((n, n), np.int64)
     np.add.at(confusion, (truth[known], found[known]), 1)

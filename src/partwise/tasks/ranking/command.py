@@ -21,7 +21,7 @@ TINY = """2 qid:1 1:3 2:1 # document 0
 
 
 @dataclass
-class Options(common.Options):
+class Options(common.Grouped, common.Options):
     """Of ``train rank``."""
 
     objective: str | None = option(LABELS, "ndcg: whole rankings, by ramp_do; pairwise: pairs of documents, the ranking SVM.")
@@ -30,6 +30,21 @@ class Options(common.Options):
     ties: str | None = option(LABELS, "Documents of one relevance: in any order, or first come, first.")
     pair_weight: str | None = option(LABELS, "Of pairs: every query weighs the same, or every pair equal.")
     raw: bool = option(FILES, "Take features as they are; else they are scaled within each query.", "--raw", default=False)
+
+
+@dataclass
+class Predict(common.Grouped, common.Predict):
+    """Of ``predict``."""
+
+
+@dataclass
+class Evaluate(common.Grouped, common.Evaluate):
+    """Of ``evaluate``."""
+
+
+@dataclass
+class ReportOptions(common.Grouped, common.ReportOptions):
+    """Of ``report``."""
 
 
 def is_raw(ranker: Any) -> bool:
@@ -74,6 +89,9 @@ class Rank(Command):
     details = "By the features of documents, for NDCG or by pairs. Every line is a document with its relevance and its query."
     example = "partwise train rank train.txt --dev vali.txt -o ranker.model"
     options = Options
+    predict_options = Predict
+    evaluate_options = Evaluate
+    report_options = ReportOptions
     forms = {"tsv": as_table, "scores": as_scores, "jsonl": as_jsonl}
     suspects_options = common.Suspects
     reading = ("encoding",)

@@ -32,7 +32,7 @@ EXPECTED = "a relevance, qid:Q, and features as number:value"
 
 @dataclass(frozen=True, eq=False)
 class RankingSet:
-    """Documents with their queries and their relevance.
+    r"""Documents with their queries and their relevance.
 
     Attributes
     ----------
@@ -45,6 +45,12 @@ class RankingSet:
         Where each document is, from 1.
     name : str
         Where it came from.
+
+    Examples
+    --------
+    >>> data = read_letor(b"2 qid:1 1:3.0\n0 qid:1 1:1.0\n1 qid:2 1:2.0\n")
+    >>> len(data), len(data.queries), data.relevance.tolist()
+    (3, 2, [2.0, 0.0, 1.0])
     """
 
     X: Any
@@ -125,7 +131,7 @@ class RankingSet:
 
 
 def read_letor(source: Any, normalize: bool = True, n_features: int | None = None, encoding: str = "utf-8") -> RankingSet:
-    """Read an svmlight file with queries; see the module.
+    r"""Read an svmlight file with queries; see the module.
 
     Parameters
     ----------
@@ -142,6 +148,11 @@ def read_letor(source: Any, normalize: bool = True, n_features: int | None = Non
     ValueError
         Naming the file and the line: no ``qid``, what is no number, NaN and infinities, negative relevance, feature 0, a feature
         that comes twice.
+
+    Examples
+    --------
+    >>> read_letor(b"2 qid:a 1:3.0\n0 qid:a 1:1.0\n", normalize=False).X.tolist()
+    [[3.0], [1.0]]
     """
     with open_bytes(source) as (stream, name):
         data = to_utf8(read_bytes(stream, -1, name), encoding, name)
@@ -191,6 +202,19 @@ def load_ohsumed(fold: int = 1, normalize: bool = True, folder: Path | None = No
     """OHSUMED, 106 queries with 25 features: (training, validation, test) part of fold 1 to 5.
 
     `folder`: where the corpora are, if not in PARTWISE_DATA.
+
+    Parameters
+    ----------
+    fold : int
+        1 to 5.
+    normalize : bool
+        Whether features are scaled within each query.
+    folder : path, optional
+        Where the corpora are, if not in PARTWISE_DATA.
+
+    Examples
+    --------
+    >>> train, validation, test = load_ohsumed(fold=1)  # doctest: +SKIP
     """
     if fold not in range(1, SUBSETS + 1):
         raise ValueError(f"fold must be an int in the range [1, {SUBSETS}]. Got {fold!r} instead.")

@@ -64,6 +64,16 @@ def ndcg(relevance: Any, scores: Any, groups: Any = None, k: int | None = 10, em
     A query without any relevant document has no NDCG. It is left out, unless `empty` says what it counts: 0 as in LETOR's own
     script, 1 as in some others. nan if no query is left.
 
+    Parameters
+    ----------
+    relevance, scores : arrays (documents,)
+    groups : array (documents,), optional
+        The query of each; one query by default.
+    k : int or None
+        Positions that count.
+    empty : float, optional
+        What a query without relevant documents counts.
+
     Examples
     --------
     >>> round(ndcg([1, 0, 2, 0, 0], [0.9, 0.1, 0.5, 0.7, 0.2], [1, 1, 2, 2, 2], k=2), 3)
@@ -78,6 +88,16 @@ def mean_average_precision(
     """Mean over queries of the average precision of their relevant documents, those of relevance `least` or more.
 
     `empty` as in `ndcg`; ties as in `average_precision`.
+
+    Parameters
+    ----------
+    relevance, scores : arrays (documents,)
+    groups : array (documents,), optional
+        The query of each; one query by default.
+    least : float
+        The relevance from which on a document is relevant.
+    empty : float, optional
+        What a query without relevant documents counts.
 
     Examples
     --------

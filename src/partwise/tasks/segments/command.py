@@ -31,7 +31,7 @@ class ColumnReading:
 
 
 @dataclass
-class Options(ColumnReading, common.Options):
+class Options(ColumnReading, common.Grouped, common.Options):
     """Of ``train segment``."""
 
     label_column: int | None = option(FILES, "Column of the labels, from 0; negative: from the last. (default: the last one)")
@@ -56,20 +56,21 @@ class Options(ColumnReading, common.Options):
     learn_phrases: bool | None = option(FEATURES, "Whether segments of the training data make a dictionary, too.")
     use_ends: bool | None = option(FEATURES, "Whether the last token of a segment has weights of its own.")
     max_length: int | None = option(LABELS, "The longest segment there may be. (default: as in the training data)", min=1)
+    hidden: int | None = option(FEATURES, "Hidden states of each label, for labels whose segments come in several kinds.", min=1)
     cost: str | None = option(
         LABELS, "Of losses with a cost: what is counted, tokens (label or beginning wrong), labels or boundaries."
     )
 
 
 @dataclass
-class Predict(ColumnReading, common.Predict):
+class Predict(ColumnReading, common.Grouped, common.Predict):
     """Of ``predict``."""
 
     kbest: int | None = option(OUTPUT, "With --format jsonl: the k best segmentations.", min=1)
 
 
 @dataclass
-class Evaluate(ColumnReading, common.Evaluate):
+class Evaluate(ColumnReading, common.Grouped, common.Evaluate):
     """Of ``evaluate``."""
 
     label_column: int | None = option(
@@ -88,7 +89,7 @@ class Suspects(ColumnReading, common.Suspects):
 
 
 @dataclass
-class ReportOptions(ColumnReading, common.ReportOptions):
+class ReportOptions(ColumnReading, common.Grouped, common.ReportOptions):
     """Of ``report``."""
 
     label_column: int | None = option(
@@ -149,7 +150,13 @@ class SegmentCommand(Command):
         "segments.txt",
         "the D B-NP\ndog N I-NP\nbarks V B-VP\n\na D B-NP\ncat N I-NP\n\nthe D B-NP\ncat N I-NP\nsleeps V B-VP\n. . O\n",
     )
-    usual = (("--templates", "ner"), ("--no-use-ends",), ("--unknown-label", "O"), ("--loss", "crf", "--unknown-label", "O"))
+    usual = (
+        ("--templates", "ner"),
+        ("--no-use-ends",),
+        ("--unknown-label", "O"),
+        ("--hidden", "2"),
+        ("--loss", "crf", "--unknown-label", "O"),
+    )
 
     def inputs(self, options: Any) -> dict[str, Any]:
         from partwise.text.templates import SETS

@@ -24,7 +24,21 @@ Segment = tuple[str, int, int]  #: label, first token, one past the last
 
 @dataclass(frozen=True)
 class SegmentedText:
-    """Sentences, and their labels where these are known."""
+    r"""Sentences, and their labels where these are known.
+
+    Attributes
+    ----------
+    columns : Columns
+        The tokens.
+    labels : GivenLabels, optional
+        Their chunk labels.
+
+    Examples
+    --------
+    >>> text = read_segments(b"Ann B-PER\nLee I-PER\nleft O\n")
+    >>> len(text), text.words(0)
+    (1, ['Ann', 'Lee', 'left'])
+    """
 
     columns: Columns
     labels: GivenLabels | None = None
@@ -175,11 +189,9 @@ class Coding:
             own = number.keys() if label is None else label if isinstance(label, frozenset) else (label,)
             for one in own:
                 if one not in number:
-                    known = ", ".join(self.kinds)
-                    raise ValueError(
-                        f"{columns.place(given.where(k))}: {one!r} is no label of a segment of {known}, or not in IOB2, as "
-                        "partial labels must be."
-                    )
+                    known = ", ".join(kind or "-" for kind in self.kinds if kind != OUTSIDE)
+                    advice = "Partial labels are written in IOB2." if given.is_partial else "Fit again to learn others."
+                    raise ValueError(f"{columns.place(given.where(k))}: {one!r} is no label of a segment of {known}. {advice}")
             if label is None or isinstance(label, frozenset):
                 table.append(2 * len(self.kinds) + len(sets))
                 sets.append([name in own for name in self.names])

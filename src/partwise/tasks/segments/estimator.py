@@ -16,11 +16,14 @@ import numpy as np
 from partwise import passes
 from partwise.features.given_labels import GivenLabels
 from partwise.losses.records import Family
-from partwise.objective import best_outputs, losses_at
+from partwise.objective import best_outputs, completions, losses_at
+from partwise.structures.common.hidden import States
 from partwise.structures.semi_markov.kernels import CLASSES
-from partwise.structures.semi_markov.problem import COSTS, SegmentProblem, longest_segments, segment_problem
+from partwise.structures.semi_markov.problem import COSTS, SegmentProblem, longest_segments, named_costs, segment_problem
 from partwise.tasks.common.base import Structured, is_corpus
 from partwise.tasks.common.checks import is_bool, is_count
+from partwise.tasks.common.distinct_kbest import distinct_kbest
+from partwise.tasks.common.hidden_states import HiddenStates
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.common.model_file import count_in, labels_in
 from partwise.tasks.segments.data import OUTSIDE, Coding, Segment, SegmentedText, read_segmented, types_of
@@ -42,7 +45,7 @@ def is_dictionary(value: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False)
-class SegmentLabeler(SegmentSuspects, Structured):
+class SegmentLabeler(SegmentSuspects, HiddenStates, Structured):
     """Cuts sequences into labelled segments: entities, chunks; with features of whole segments.
 
     Sentences come from a column file (`partwise.datasets.read_segments`), or are lists of tokens, each a tuple of strings (a
@@ -69,6 +72,9 @@ class SegmentLabeler(SegmentSuspects, Structured):
         The longest segment there may be; by default, for each label, the longest in the training data.
     use_ends : bool, default=True
         Whether the last token of a segment has weights of its own.
+    hidden : int, default=1
+        States of each label that nobody sees (see `partwise.structures.common.hidden`): a whole segment is in one of those of its
+        label, for labels whose segments come in several kinds. The labels that are answered are those of the states.
     cost : {"tokens", "labels", "boundaries"}, optional
         What a token costs, for losses with gamma > 0: 1 if its label or whether a segment begins there is wrong (the default); or
         only one of the two.
@@ -107,6 +113,7 @@ class SegmentLabeler(SegmentSuspects, Structured):
     learn_phrases: bool = True
     max_length: int | None = None
     use_ends: bool = True
+    hidden: int = 1
     cost: str | None = None  # type: ignore[misc]
     dtype: Any = "float32"
 
@@ -123,6 +130,7 @@ class SegmentLabeler(SegmentSuspects, Structured):
         "learn_phrases": (is_bool, "a bool"),
         "max_length": (is_count(1, optional=True), "an int in the range [1, inf) or None"),
         "use_ends": (is_bool, "a bool"),
+        "hidden": (is_count(1), "an int in the range [1, inf)"),
         "cost": (lambda value: value is None or value in COSTS, f"one of {', '.join(COSTS)}, or None"),
     }
 
@@ -146,6 +154,8 @@ class SegmentLabeler(SegmentSuspects, Structured):
         loss, start, seed = self._check_parameters(), self._previous_weights, self._seed()
         text = read_segmented(X, y)
         text.truth()
+        if not text.n_tokens:
+            raise ValueError(f"There are no tokens to train on: {text.name} has {len(text)} sentences, all of them empty.")
         weight = example_weights(sample_weight, len(text), "sentence")
         text, weight, held = self._parts(text, weight, validation, read_segmented, seed)
         problem = self._learn(text) if start is None else self._problem(text, labelled=True)
@@ -206,7 +216,10 @@ class SegmentLabeler(SegmentSuspects, Structured):
 
         def wrong(w: np.ndarray) -> float:
             return (
-                1.0 - segment_counts(truth, self._labels(best_outputs(problem, w, self.n_jobs)[0], starts), starts).scores()["f1"]
+                1.0
+                - segment_counts(
+                    truth, self._labels(self._states.labels(best_outputs(problem, w, self.n_jobs)[0]), starts), starts
+                ).scores()["f1"]
             )
 
         return wrong
@@ -216,6 +229,11 @@ class SegmentLabeler(SegmentSuspects, Structured):
     @property
     def _coding(self) -> Coding:
         return Coding(self.classes_.tolist())
+
+    @property
+    def _code_states(self) -> States:
+        """Codes inside and at the beginning of a segment in some state, as states of such codes of labels."""
+        return States(2 * len(self.classes_), self.hidden)
 
     def _problem(self, text: SegmentedText, labelled: bool = False) -> SegmentProblem:
         """Sentences as kernels see them, by the features of a fitted model."""
@@ -237,13 +255,18 @@ class SegmentLabeler(SegmentSuspects, Structured):
             )
 
     def _pack(self, rows: Any, text: SegmentedText, codes: Any, known: Any, spans: Found | None) -> SegmentProblem:
+        states = self._code_states
+        costs: Any = self.cost
+        if codes is not None and self.hidden > 1:
+            codes, known = states.truth(codes, known)
+            costs = states.costs(named_costs(self.cost or "tokens", len(self.classes_)))
         return segment_problem(
             rows,
             np.diff(text.columns.starts),
             codes,
-            len(self.classes_),
-            limits=self.limits_,
-            costs=self.cost,
+            self._states.n,
+            limits=np.repeat(self.limits_, self.hidden),
+            costs=costs,
             known=known,
             spans=spans,
             use_ends=self.use_ends,
@@ -260,7 +283,7 @@ class SegmentLabeler(SegmentSuspects, Structured):
         self._require_fitted()
         problem = self._problem(text)
         self._check_size(problem, self._kept_weights)
-        return best_outputs(problem, self._kept_weights, self.n_jobs)[0]
+        return self._states.labels(best_outputs(problem, self._kept_weights, self.n_jobs)[0])
 
     def predict_labels(self, X) -> GivenLabels:
         """The labels of all tokens, end to end, numbered."""
@@ -279,11 +302,19 @@ class SegmentLabeler(SegmentSuspects, Structured):
         return [self._coding.segments(own) for own in _cut(self._best(text), text.columns.starts)]
 
     def predict_kbest(self, X, k: int = 5) -> list[list[tuple[list[Segment], float]]]:
-        """For each sentence a list of at most k pairs (segments, score), best first."""
+        """For each sentence a list of at most k pairs (segments, score), best first.
+
+        With ``hidden > 1`` the score is that of the best states, and finding k takes k * length calls of the oracle.
+        """
         check_k(k)
         self._require_fitted()
         text = read_segmented(X)
-        return self._kbest(self._problem(text), int(k), text.columns.starts, lambda i, y: self._coding.segments(y))
+        problem, starts, states = self._problem(text), text.columns.starts, self._code_states
+        if self.hidden > 1:
+            out, values, found = distinct_kbest(problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs)
+        else:
+            out, values, found = passes.kbest(problem, self.weights_, int(k), self.n_jobs)
+        return self._candidates(out, values, found, starts, lambda i, y: self._coding.segments(y))
 
     def predict_marginals(self, X) -> list[np.ndarray]:
         """P(label of the token's segment | x), (length, labels) for each sentence. Refused for margin losses unless calibrated.
@@ -292,13 +323,36 @@ class SegmentLabeler(SegmentSuspects, Structured):
         """
         beta = self._beta()
         text, K = read_segmented(X), len(self.classes_)
-        p, _ = passes.marginals(self._problem(text), self.weights_, beta, self.n_jobs)
-        return _cut(p[:, :K] + p[:, K : 2 * K], text.columns.starts)
+        p = self._code_marginals(text, beta)
+        return _cut(p[:, :K] + p[:, K:], text.columns.starts)
 
     def code_marginals(self, X) -> np.ndarray:
         """P(code | x) of all tokens, end to end, (tokens, 2 labels): inside a segment of each label, at the beginning of one."""
-        beta, K = self._beta(), len(self.classes_)
-        return passes.marginals(self._problem(read_segmented(X)), self.weights_, beta, self.n_jobs)[0][:, : 2 * K]
+        beta = self._beta()
+        return self._code_marginals(read_segmented(X), beta)
+
+    def _code_marginals(self, text: SegmentedText, beta: float) -> np.ndarray:
+        states = self._code_states
+        return states.total(passes.marginals(self._problem(text), self.weights_, beta, self.n_jobs)[0][:, : states.n])
+
+    def predict_max_marginals(self, X) -> list[np.ndarray]:
+        """The score of the best segmentation in which a token is in a segment of each label, (length, labels) for each sentence.
+
+        How much worse the best answer would be with another label; -inf where there is none. For every loss: these are scores, no
+        probabilities. The last label is "O". The best segmentation has the highest score at all of its tokens.
+        """
+        self._require_fitted()
+        text, states, K = read_segmented(X), self._code_states, len(self.classes_)
+        found = states.highest(passes.max_marginals(self._problem(text), self.weights_, self.n_jobs)[:, : states.n])
+        return _cut(np.maximum(found[:, :K], found[:, K:]), text.columns.starts)
+
+    def decision_value(self, X, y=None) -> np.ndarray:
+        """Score of the best segmentation of each sentence, or of `y`: of the best way to fill in what that leaves open."""
+        self._require_fitted()
+        problem = self._problem(read_segmented(X, y), labelled=y is not None)
+        if y is None:
+            return best_outputs(problem, self._kept_weights, self.n_jobs)[2]
+        return completions(problem, self._kept_weights, self.n_jobs)[2]
 
     def log_probability(self, X, y=None) -> np.ndarray:
         """log p(y | x) of whole segmentations. Refused for margin losses unless calibrated."""
@@ -335,14 +389,17 @@ class SegmentLabeler(SegmentSuspects, Structured):
         return self.encoder_.n_features + (0 if self.phrases_ is None else self.phrases_.n_features)
 
     def _table(self) -> np.ndarray:
-        """Weights (rows, roles, labels): roles are inside, begin and, if they are used, end."""
+        """Weights (rows, roles, states): roles are inside, begin and, if they are used, end."""
         self._require_fitted()
-        return self.weights_.reshape(-1, 3 if self.use_ends else 2, len(self.classes_))
+        return self.weights_.reshape(-1, 3 if self.use_ends else 2, self._states.n)
 
     @property
     def transitions_(self) -> np.ndarray:
-        """Weight of a segment of label column after one of label row, the last row being the beginning, (labels + 1, labels)."""
-        return self._table()[self.n_features_in_ : self.n_features_in_ + len(self.classes_) + 1, 1]
+        """Weight of a segment of label column after one of label row, the last row being the beginning, (labels + 1, labels).
+
+        With ``hidden > 1`` rows and columns are about `states_`.
+        """
+        return self._table()[self.n_features_in_ : self.n_features_in_ + self._states.n + 1, 1]
 
     @property
     def lengths_(self) -> np.ndarray:
@@ -352,7 +409,7 @@ class SegmentLabeler(SegmentSuspects, Structured):
     # -- the model file -----------------------------------------------------------------------------------------------
 
     def _label_rows(self):
-        return self.n_features_in_, (3 if self.use_ends else 2) * len(self.classes_)
+        return self.n_features_in_, (3 if self.use_ends else 2) * self._states.n
 
     def _to_file(self):
         state, tensors = self.encoder_.to_state()
@@ -382,7 +439,8 @@ class SegmentLabeler(SegmentSuspects, Structured):
         n = self.encoder_.n_features + (0 if self.phrases_ is None else self.phrases_.n_features)
         if n != count_in(header):
             raise ValueError("the features do not match their number")
-        return (n + K + 2 + CLASSES) * K * (3 if self.use_ends else 2)
+        S = self._states.n
+        return (n + S + 2 + CLASSES) * S * (3 if self.use_ends else 2)
 
 
 def _cut(values: np.ndarray, starts: np.ndarray) -> list[np.ndarray]:

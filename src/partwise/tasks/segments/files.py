@@ -21,7 +21,7 @@ def read_segments(
     label_column: int | None = -1,
     unknown_label: str | None = None,
 ) -> SegmentedText:
-    """Read a column file: a token a line, a blank line after each sentence.
+    r"""Read a column file: a token a line, a blank line after each sentence.
 
     Parameters
     ----------
@@ -33,6 +33,11 @@ def read_segments(
         The column of the chunk labels, negative: from the last; None: there are none, or they do not matter.
     unknown_label : str, optional
         The cell that stands for a label that is not known.
+
+    Examples
+    --------
+    >>> len(read_segments(b"Ann B-PER\nleft O\n\nUlm B-LOC\n"))
+    2
     """
     columns = read_columns(source, separator, encoding=encoding, comment=comment)
     if label_column is None:
@@ -43,7 +48,18 @@ def read_segments(
 
 
 def read_dictionary(path: Any, encoding: str = "utf-8") -> dict[str, list[tuple[str, ...]]]:
-    """Phrases, one a line, words with blanks between them; or a name, a tab, a phrase. Without names, the file's is taken."""
+    r"""Phrases, one a line, words with blanks between them; or a name, a tab, a phrase. Without names, the file's is taken.
+
+    Parameters
+    ----------
+    path : path, bytes or binary file
+    encoding : str
+
+    Examples
+    --------
+    >>> read_dictionary(b"city\tNew York\ncity\tUlm\n")
+    {'city': [('New', 'York'), ('Ulm',)]}
+    """
     with open_bytes(path) as (stream, name):
         text = to_utf8(read_bytes(stream, -1, name), encoding, name).decode()
     found: dict[str, list[tuple[str, ...]]] = {}

@@ -13,7 +13,7 @@ LENGTHS = ("1", "2", "3", "4", "5", "6", "7-8", "9-12", "13-20", "more")
 
 def look(model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is; with `top`, the strongest features of each label; weights of lengths and of transitions as a picture."""
-    labels = [str(label) for label in model.classes_.tolist()]
+    labels, states = [str(label) for label in model.classes_.tolist()], [str(state) for state in model.states_]
     table = model._table()
     about: dict[str, Any] = {
         "weights": int(table.size),
@@ -23,23 +23,24 @@ def look(model: Any, top: int | None, picture: Path | None) -> tuple[dict[str, A
         "labels": labels,
         "longest": dict(zip(labels, model.limits_.tolist(), strict=True)),
         "scheme": model.scheme_,
+        **({"hidden": model.hidden, "states": states} if model.hidden > 1 else {}),
         **model._how_learnt(),
         "training": model.training_,
     }
     lines = [f"{name:18}{value}" for name, value in about.items() if name != "training"]
     if top is not None:
-        about["strongest"] = {label: strongest(model, k, top) for k, label in enumerate(labels)}
+        about["strongest"] = {label: strongest(model, k, top) for k, label in enumerate(states)}
         for label, named in about["strongest"].items():
             lines += ["", label, *(f"{weight:10.3f}  {name}" for name, weight in named)]
         lines += ["", "one segment after another", *(f"{weight:10.3f}  {name}" for name, weight in following(model)[:top])]
     if picture is not None:
-        draw(model, labels, picture)
+        draw(model, states, picture)
         lines.append(f"wrote {picture}")
     return about, "\n".join(lines)
 
 
 def strongest(model: Any, k: int, top: int) -> list[tuple[str, float]]:
-    """The features with the largest weights for label k: ``begin w[0]=Mr.``; of phrases as they are called."""
+    """The features with the largest weights for label k, or hidden state k: ``begin w[0]=Mr.``; of phrases as they are called."""
     table = model._table()[: model.n_features_in_, :, k]
     order = np.argsort(-np.abs(table), axis=None, kind="stable")[:top]
     n, found = model.encoder_.n_features, []
@@ -52,7 +53,7 @@ def strongest(model: Any, k: int, top: int) -> list[tuple[str, float]]:
 
 def following(model: Any) -> list[tuple[str, float]]:
     """Weights of a segment after another, highest first."""
-    labels = [*map(str, model.classes_.tolist()), "(begin)"]
+    labels = [*map(str, model.states_), "(begin)"]
     pairs = [(f"{a} → {b}", float(model.transitions_[i, j])) for i, a in enumerate(labels) for j, b in enumerate(labels[:-1])]
     return sorted((pair for pair in pairs if pair[1]), key=lambda pair: -pair[1])
 
@@ -66,7 +67,7 @@ def draw(model: Any, labels: list[str], path: Path) -> None:
     image = heat_map(left, model.transitions_, labels, [*labels, "(begin)"])
     left.set(title="One segment after another", xlabel="segment", ylabel="the one before")
     figure.colorbar(image, ax=left, shrink=0.7)
-    for k, label in enumerate(labels[:-1]):
+    for k, label in enumerate(labels[: -model.hidden]):
         right.plot(range(len(LENGTHS)), model.lengths_[:, k], marker=".", label=label or "-")
     right.set(title="Lengths", xlabel="tokens", ylabel="weight", xticks=range(len(LENGTHS)), xticklabels=LENGTHS)
     right.legend(fontsize="small")

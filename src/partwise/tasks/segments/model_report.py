@@ -81,7 +81,7 @@ def weights(model: Any) -> list[WeightList]:
     """The strongest features of labels, and how segments follow each other."""
     pairs = following(model)
     found = [WeightList("one segment after another", pairs[: 2 * STRONGEST] + pairs[2 * STRONGEST :][-2 * STRONGEST :])]
-    for k, label in enumerate(model.classes_.tolist()):
-        if label != OUTSIDE:
+    for k, label in enumerate(model.states_):
+        if model.classes_[k // model.hidden] != OUTSIDE:
             found.append(WeightList(str(label) or "-", strongest(model, k, 2 * STRONGEST)))
     return [one for one in found if one.rows]

@@ -40,7 +40,7 @@ class SegmentSuspects(FindsSuspects):
         found = judge(me, problem, folds, judges=learners)
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
-        given, believed = text.truth(), me._labels(found.evidence.believed, text.columns.starts)
+        given, believed = text.truth(), me._labels(me._states.labels(found.evidence.believed), text.columns.starts)
         starts = found.evidence.starts
 
         def said(labels: GivenLabels, a: int, b: int) -> list[Any]:

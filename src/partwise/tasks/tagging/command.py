@@ -35,7 +35,7 @@ class ColumnFormat:
 
 
 @dataclass
-class Options(ColumnFormat, common.Options):
+class Options(ColumnFormat, common.Grouped, common.Options):
     """Of ``train tag``."""
 
     label_column: int | None = option(FILES, "Column of the labels, from 0; negative: from the last. (default: the last one)")
@@ -59,6 +59,9 @@ class Options(ColumnFormat, common.Options):
     use_start: bool | None = option(FEATURES, "Whether the first label has weights of its own.")
     use_stop: bool | None = option(FEATURES, "Whether the last label has weights of its own.")
     use_transitions: bool | None = option(FEATURES, "Whether pairs of labels have weights.")
+    label_pairs: str | None = option(
+        FEATURES, "Pairs of labels that templates B with %x have weights for: those observed in the training data, or all."
+    )
     stream: bool = option(
         LEARNING, "Read the file anew in every epoch, part by part: for files larger than memory.", "--stream", default=False
     )
@@ -87,7 +90,7 @@ class Options(ColumnFormat, common.Options):
 
 
 @dataclass
-class Predict(ColumnFormat, common.Predict):
+class Predict(ColumnFormat, common.Grouped, common.Predict):
     """Of ``predict``: lines that are comments are written as they are."""
 
     kbest: int | None = option(OUTPUT, "The k best labellings, as crf_test -n prints them.", min=1)
@@ -102,7 +105,7 @@ class Predict(ColumnFormat, common.Predict):
 
 
 @dataclass
-class Evaluate(ColumnFormat, common.Evaluate):
+class Evaluate(ColumnFormat, common.Grouped, common.Evaluate):
     """Of ``evaluate``."""
 
     label_column: int | None = option(
@@ -155,7 +158,7 @@ class Suspects(ColumnFormat, common.Suspects):
 
 
 @dataclass
-class ReportOptions(ColumnFormat, common.ReportOptions):
+class ReportOptions(ColumnFormat, common.Grouped, common.ReportOptions):
     """Of ``report``."""
 
     label_column: int | None = option(
@@ -246,6 +249,14 @@ class Tag(Command):
         from partwise.tasks.tagging.packing import packing
 
         return packing(files, options, make, jobs, say)
+
+    def read(self, file: str, options: Any) -> Any:
+        from partwise.tasks.tagging.files import Source
+
+        return Source.of(options).columns(file)
+
+    def count(self, data: Any) -> dict[str, int]:
+        return {"sequences": data.n_sentences, "tokens": data.n_tokens}
 
     def read_to_judge(self, model: Any, file: str, options: Any) -> Any:
         from partwise.tasks.tagging.files import Source

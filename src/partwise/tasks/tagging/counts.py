@@ -120,6 +120,12 @@ class SequenceCounts:
         The types of spans, sorted; empty if spans were not counted.
     n_true, n_predicted, n_correct : int arrays (sequences, types), or None
         Spans; None if spans were not counted, that is if labels are not chunk tags.
+
+    Examples
+    --------
+    >>> counts = sequence_counts([["B-A", "O"], ["O"]], [["B-A", "O"], ["B-A"]])
+    >>> counts.n_tokens.tolist(), counts.n_right.tolist(), counts.types
+    ([2, 1], [2, 0], ['A'])
     """
 
     n_tokens: np.ndarray
@@ -176,6 +182,11 @@ def sequence_counts(y_true: Labels, y_pred: Labels, spans: bool | None = None) -
     y_true, y_pred : lists of label sequences
     spans : bool, optional
         Whether to count spans; None: if all labels that occur are chunk tags (no labels at all pass for such).
+
+    Examples
+    --------
+    >>> sequence_counts([["A", "B"]], [["A", "A"]]).n_right.tolist()
+    [1]
     """
     return _count(number_pair(y_true, y_pred), spans)
 
@@ -188,7 +199,20 @@ def sequence_counts_coded(
     pred_labels: Sequence[Any] | None = None,
     spans: bool | None = None,
 ) -> SequenceCounts:
-    """`sequence_counts` for numbered labels; the parameters are those of `span_scores_coded`."""
+    """`sequence_counts` for numbered labels; the parameters are those of `span_scores_coded`.
+
+    Parameters
+    ----------
+    true_codes, pred_codes, starts, labels, pred_labels
+        As in `span_scores_coded`.
+    spans : bool, optional
+        As in `sequence_counts`.
+
+    Examples
+    --------
+    >>> sequence_counts_coded([0, 1], [0, 0], [0, 2], ["A", "B"]).n_right.tolist()
+    [1]
+    """
     return _count(number_pair_coded(true_codes, pred_codes, starts, labels, pred_labels), spans)
 
 

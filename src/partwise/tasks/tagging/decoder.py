@@ -11,9 +11,9 @@ from partwise.losses.records import Family
 from partwise.objective import best_outputs, completions, losses_at
 from partwise.structures.chain.problem import ChainProblem
 from partwise.structures.chain.sums import pair_probabilities
+from partwise.tasks.common.distinct_kbest import distinct_kbest
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.tagging.data import Tokens, read_labels
-from partwise.tasks.tagging.kbest import distinct_kbest
 from partwise.tasks.tagging.model import ChainModel
 from partwise.tasks.tagging.scores import acceptable_share
 from partwise.tasks.tagging.suspects import SequenceSuspects
@@ -49,12 +49,19 @@ class Packed:
         self.refuse_impossible(log_z)
         return self._model._states.total(p)
 
+    def max_marginals(self) -> np.ndarray:
+        """The score of the best labelling that has each label, (tokens, labels)."""
+        model = self._model
+        found = passes.max_marginals(self.problem, model._kept_weights, model.n_jobs)
+        return model._states.highest(found)
+
     def kbest(self, k: int) -> KBest:
         """The k labellings of highest score."""
         check_k(k)
         model = self._model
         if model.hidden > 1:
-            return KBest(*distinct_kbest(self.problem, model._kept_weights, int(k), model.hidden, model.n_jobs))
+            states = model._states
+            return KBest(*distinct_kbest(self.problem, model._kept_weights, int(k), states.n, states.hidden, model.n_jobs))
         return KBest(*passes.kbest(self.problem, model._kept_weights, int(k), model.n_jobs))
 
     def log_probabilities(self, found: KBest) -> np.ndarray:
@@ -167,18 +174,36 @@ class Decoder(SequenceSuspects, ChainModel):
         packed = self.pack(X, lengths=lengths, known=known)
         if pairs:
             if getattr(self.encoder_, "pairs", None) is not None:
-                raise ValueError("pairs=True: not for a model with templates of label pairs (B with %x).")
+                raise ValueError("pairs=True: not for a model with features of label pairs.")
             total = self._states.total
             found = (pair_probabilities(packed.problem, i, self.weights_, beta) for i in range(packed.tokens.n_sequences))
             return [total(total(p, 1), 2) for p in found]
         p = packed.marginals()
         return p if packed.tokens.joined else packed.tokens.split(p)
 
+    def predict_max_marginals(self, X, *, lengths=None, known=None):
+        """The score of the best labelling that has each label at each token: how much worse another would be, and -inf
+        where there is none. For every loss: scores, no probabilities. The best labelling has the highest score at all of
+        its tokens.
+
+        Parameters
+        ----------
+        X, lengths, known
+            As in `predict`.
+
+        Returns
+        -------
+        list of arrays (length, labels), or one array (tokens, labels) if `lengths` were given
+        """
+        packed = self.pack(X, lengths=lengths, known=known)
+        scores = packed.max_marginals()
+        return scores if packed.tokens.joined else packed.tokens.split(scores)
+
     def predict_kbest(self, X, k=5, *, lengths=None, known=None):
         """For each sequence a list of at most k pairs (labels, score), best first.
 
         With ``hidden > 1`` the score of a labelling is that of its best states, and finding k takes k * length calls of the
-        oracle (see `partwise.tasks.tagging.kbest`).
+        oracle (see `partwise.tasks.common.distinct_kbest`).
         """
         check_k(k)
         packed = self.pack(X, lengths=lengths, known=known)

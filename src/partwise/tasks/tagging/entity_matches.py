@@ -49,6 +49,12 @@ class EntityMatches:
     correct, incorrect, partial, missed, spurious : int
     by_type : dict
         The same of the entities of one type, those of other types left aside, as nervaluate counts.
+
+    Examples
+    --------
+    >>> found = entity_matches([["B-A", "I-A"]], [["B-A", "O"]])["partial"]
+    >>> found.partial, found.missed, found.f1
+    (1, 0, 0.5)
     """
 
     correct: int
@@ -102,6 +108,12 @@ class EntityConfusion:
     counts : int array (types + 1, types + 1)
         ``counts[a, b]``: entities of the true type a that were answered b. The last column counts what was missed, the last
         row what is spurious.
+
+    Examples
+    --------
+    >>> found = entity_confusion([["B-A", "O"]], [["B-B", "O"]])
+    >>> found.types, found.counts.tolist()
+    (['A', 'B'], [[0, 1, 0], [0, 0, 0], [0, 0, 0]])
     """
 
     types: list[str]
@@ -157,6 +169,10 @@ class EntityConfusion:
 def entity_matches(y_true: Labels, y_pred: Labels) -> dict[str, EntityMatches]:
     """Entities counted in four ways: "strict", "exact", "partial" and "type".
 
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+
     Examples
     --------
     >>> found = entity_matches([["B-A", "I-A", "O", "B-B"]], [["B-A", "O", "O", "B-A"]])
@@ -168,6 +184,10 @@ def entity_matches(y_true: Labels, y_pred: Labels) -> dict[str, EntityMatches]:
 
 def entity_confusion(y_true: Labels, y_pred: Labels) -> EntityConfusion:
     """Which types were taken for which, what was missed and what is spurious. Pairs are those of the kind "type".
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
 
     Examples
     --------

@@ -44,6 +44,12 @@ def get_entities(seq: Sequence[Any], suffix: bool = False) -> list[tuple[str, in
 
     Unlike those of `partwise.metrics.spans`, they end with their last token, not after it.
 
+    Parameters
+    ----------
+    seq : list of labels, or of label sequences
+    suffix : bool
+        Whether prefixes stand behind types: ``PER-B``.
+
     Examples
     --------
     >>> get_entities(["B-PER", "I-PER", "O", "B-LOC"])
@@ -241,17 +247,53 @@ def _warn_of(n_true: np.ndarray, n_predicted: np.ndarray, warn_for: Sequence[str
 
 
 def precision_score(y_true: Labels, y_pred: Labels, *, average: str | None = "micro", **options: Any) -> Any:
-    """Share of predicted entities that are right; the parameters are those of `precision_recall_fscore_support`."""
+    """Share of predicted entities that are right; the parameters are those of `precision_recall_fscore_support`.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+    average : {"micro", "macro", "weighted"} or None
+        Over types; None: an array of all.
+    **options
+        Those of `precision_recall_fscore_support`.
+
+    Examples
+    --------
+    >>> precision_score([["B-A", "O"]], [["B-A", "B-A"]])
+    0.5
+    """
     return precision_recall_fscore_support(y_true, y_pred, average=average, warn_for=("precision",), **options)[0]
 
 
 def recall_score(y_true: Labels, y_pred: Labels, *, average: str | None = "micro", **options: Any) -> Any:
-    """Share of true entities that were found; the parameters are those of `precision_recall_fscore_support`."""
+    """Share of true entities that were found; the parameters are those of `precision_recall_fscore_support`.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+    average : {"micro", "macro", "weighted"} or None
+        Over types; None: an array of all.
+    **options
+        Those of `precision_recall_fscore_support`.
+
+    Examples
+    --------
+    >>> recall_score([["B-A", "B-A"]], [["B-A", "O"]])
+    0.5
+    """
     return precision_recall_fscore_support(y_true, y_pred, average=average, warn_for=("recall",), **options)[1]
 
 
 def f1_score(y_true: Labels, y_pred: Labels, *, average: str | None = "micro", **options: Any) -> Any:
     """Harmonic mean of precision and recall; the parameters are those of `precision_recall_fscore_support`.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+    average : {"micro", "macro", "weighted"} or None
+        Over types; None: an array of all.
+    **options
+        Those of `precision_recall_fscore_support`.
 
     Examples
     --------
@@ -272,13 +314,27 @@ def _flat(y_true: Any, y_pred: Any) -> tuple[np.ndarray, np.ndarray, list[Any]]:
 
 
 def accuracy_score(y_true: Any, y_pred: Any) -> float:
-    """Share of tokens with the right label; nan if there are none."""
+    """Share of tokens with the right label; nan if there are none.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+
+    Examples
+    --------
+    >>> accuracy_score([["B-A", "O"]], [["B-A", "B-A"]])
+    0.5
+    """
     true, predicted, _ = _flat(y_true, y_pred)
     return float((true == predicted).mean()) if len(true) else float("nan")
 
 
 def performance_measure(y_true: Any, y_pred: Any) -> dict[str, int]:
     """Tokens: TP right and not O, FP wrong and answered other than O, FN answered O and not so, TN rightly O.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
 
     Examples
     --------
@@ -309,6 +365,18 @@ def classification_report(
     scheme: Any = None,
 ) -> Any:
     """Precision, recall and F1 of each type and their averages, as a text or, with `output_dict`, as a dict of dicts.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+    digits : int
+        Behind the point, in the text.
+    suffix : bool
+        Whether prefixes stand behind types: ``PER-B``.
+    output_dict : bool
+        A dict instead of a text.
+    mode, scheme, sample_weight, zero_division
+        As in `precision_recall_fscore_support`.
 
     Examples
     --------

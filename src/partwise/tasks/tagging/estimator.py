@@ -70,6 +70,11 @@ class SequenceLabeler(Decoder):
         Whether the first and the last label have weights of their own.
     use_transitions : bool, default=True
         Whether pairs of labels have weights; False: tokens are labelled independently, as by a CRF++ file without a ``B``.
+    pair_attributes : str, optional
+        Attributes whose names begin with this, say ``"pair:"``, make transitions look at the input: each has a weight for the
+        label of its token together with the one before. Templates have ``B01:%%x[0,0]`` for that. Order 1 only.
+    label_pairs : {"observed", "all"}, default="observed"
+        The pairs of labels that such features have weights for: those that were seen with them in the training data, or all.
     validation_metric : {"auto", "cost", "error", "f1"}, default="auto"
         What early stopping judges by: the mean cost of a sequence, the share of wrong tokens, or F1 of the spans that chunk
         labels write down; "auto": the last where labels are such, else the share of wrong tokens.
@@ -126,6 +131,8 @@ class SequenceLabeler(Decoder):
     use_start: bool = True
     use_stop: bool = True
     use_transitions: bool = True
+    pair_attributes: str | None = None
+    label_pairs: str = "observed"
     validation_metric: str = "auto"
     dtype: Any = "float32"
 
@@ -141,6 +148,8 @@ class SequenceLabeler(Decoder):
         "use_start": (is_bool, "a bool"),
         "use_stop": (is_bool, "a bool"),
         "use_transitions": (is_bool, "a bool"),
+        "pair_attributes": (lambda value: value is None or (isinstance(value, str) and value != ""), "a string or None"),
+        "label_pairs": one_of("observed", "all"),
         "validation_metric": one_of("auto", "cost", "error", "f1"),
     }
 
@@ -208,7 +217,7 @@ class SequenceLabeler(Decoder):
 
     def _refuse_pairs(self, what: str) -> None:
         if getattr(self.encoder_, "pairs", None) is not None:
-            raise ValueError(f"{what}: a model with templates of label pairs (B with %x) cannot go on learning. Fit it again.")
+            raise ValueError(f"{what}: a model with features of label pairs cannot go on learning. Fit it again.")
 
     def _learned(self, encoder: Encoder, classes: np.ndarray, column: int | None) -> None:
         self.encoder_, self.classes_, self.label_column_ = encoder, classes, column

@@ -41,6 +41,8 @@ class ChainModel(HiddenStates, Structured):
     use_start: bool
     use_stop: bool
     use_transitions: bool
+    pair_attributes: str | None
+    label_pairs: str
     encoder_: Encoder
     weights_: np.ndarray
     label_column_: int | None = None  #: the column that the labels came from
@@ -70,14 +72,18 @@ class ChainModel(HiddenStates, Structured):
 
     def _new_encoder(self, tokens: Tokens, labels: GivenLabels) -> Encoder:
         if tokens.kind == MATRIX:
-            for name, default in (("templates", None), ("hash_bits", None), ("min_count", 1)):
+            for name, default in (("templates", None), ("hash_bits", None), ("min_count", 1), ("pair_attributes", None)):
                 if getattr(self, name) != default:
                     raise ValueError(f"The {name!r} parameter of {self._who} is of no use for matrices. Leave it out.")
             return MatrixEncoder(self._dtype, who=self._who)
         if tokens.kind == ATTRIBUTES:
             if self.hash_bits is not None:
                 raise ValueError(f"The 'hash_bits' parameter of {self._who} is for templates only.")
-            return AttributeEncoder(self.min_count, self._dtype)
+            return AttributeEncoder(self.min_count, self._dtype, self.pair_attributes)
+        if self.pair_attributes is not None:
+            raise ValueError(
+                f"The 'pair_attributes' parameter of {self._who} is for attributes. Templates of label pairs begin with B."
+            )
         templates = self.templates
         if templates is None or (isinstance(templates, str) and templates == "auto"):
             templates = default_templates(tokens.tokens.n_columns - (labels.column is not None), labels)
@@ -132,16 +138,19 @@ class ChainModel(HiddenStates, Structured):
         )
         return problem if getattr(encoder, "pairs", None) is None else self._with_pairs(problem, encoder, tokens)
 
-    def _with_pairs(self, problem: ChainProblem, encoder: TemplateEncoder, tokens: Tokens) -> Any:
+    def _with_pairs(self, problem: ChainProblem, encoder: TemplateEncoder | AttributeEncoder, tokens: Tokens) -> Any:
         """The problem with features of label pairs; which pairs they have weights for is learnt from the training data."""
-        from partwise.structures.chain.pairs import observed_pairs, with_pairs
+        from partwise.structures.chain.pairs import all_pairs, observed_pairs, with_pairs
 
         assert encoder.pairs is not None
         if self.order > 1:
-            raise ValueError(f"Templates of label pairs (B with %x) need order=1. This {self._who} has order={self.order}.")
-        rows = encoder.pairs.transform(tokens.tokens)
+            raise ValueError(
+                f"Features of label pairs (templates B with %x, pair_attributes) need order=1. This {self._who} has "
+                f"order={self.order}."
+            )
+        rows = self._encode(encoder.pairs, tokens, "transform")
         if encoder.pair_table is None:
-            encoder.pair_table = observed_pairs(problem, rows)
+            encoder.pair_table = (all_pairs if self.label_pairs == "all" else observed_pairs)(problem, rows)
         return with_pairs(problem, rows, *encoder.pair_table)
 
     def _warn_if_large(self, n_features: int, n_labels: int) -> None:

@@ -32,6 +32,12 @@ class Report:
         ``{None: {measure: Interval}, type: {measure: Interval}}``; empty unless asked for.
     level : float
         Of the intervals.
+
+    Examples
+    --------
+    >>> found = report([["B-A", "O"]], [["B-A", "O"]])
+    >>> found.accuracy, found.spans.f1, found.n_tokens
+    (1.0, 1.0, 2)
     """
 
     n_sequences: int
@@ -134,7 +140,20 @@ def report_coded(
     level: float = 0.95,
     random_state: Any = 0,
 ) -> Report:
-    """`report` for numbered labels; the first parameters are those of `span_scores_coded`."""
+    """`report` for numbered labels; the first parameters are those of `span_scores_coded`.
+
+    Parameters
+    ----------
+    true_codes, pred_codes, starts, labels, pred_labels
+        As in `span_scores_coded`.
+    n_resamples, level, random_state
+        As in `report`.
+
+    Examples
+    --------
+    >>> report_coded([0, 1], [0, 0], [0, 2], ["A", "B"]).accuracy
+    0.5
+    """
     counts = sequence_counts_coded(true_codes, pred_codes, starts, labels, pred_labels)
     return _report(counts, n_resamples, level, random_state)
 

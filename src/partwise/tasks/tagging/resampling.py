@@ -109,6 +109,13 @@ class Comparison:
         Where the p-value is from: "randomisation" or "bootstrap".
     n_resamples, level
         As given to `compare`.
+
+    Examples
+    --------
+    >>> y, a, b = [["A", "B"]] * 20, [["A", "B"]] * 20, [["A", "A"]] * 20
+    >>> found = compare(sequence_counts(y, a), sequence_counts(y, b), "accuracy")
+    >>> found.difference, found.p_value < 0.01
+    (0.5, True)
     """
 
     measure: str
@@ -165,6 +172,12 @@ def compare(
     -------
     Comparison
         With difference 0, interval [0, 0] and p-value 1 where there is no difference to test; nan where a measure is.
+
+    Examples
+    --------
+    >>> y, a, b = [["A", "B"]] * 20, [["A", "B"]] * 20, [["A", "A"]] * 20
+    >>> compare(sequence_counts(y, a), sequence_counts(y, b), "accuracy").difference
+    0.5
     """
     check_resampling(n_resamples, level)
     if test not in TESTS:

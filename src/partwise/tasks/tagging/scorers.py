@@ -28,6 +28,11 @@ class Scorer:
         GridSearchCV(labeler, {"C": [0.1, 1]}, scoring=span_f1_scorer)
         GridSearchCV(labeler, grid, scoring={"f1": span_f1_scorer, "PER": Scorer("f1", "PER")}, refit="f1")
         cross_val_score(labeler, X, y, scoring=token_accuracy_scorer)
+
+    >>> from partwise import SequenceLabeler
+    >>> X, y = [[["a"], ["b"]], [["b"], ["a"]]], [["A", "B"], ["B", "A"]]
+    >>> Scorer("accuracy")(SequenceLabeler(max_epochs=5).fit(X, y), X, y)
+    1.0
     """
 
     measure: str

@@ -29,6 +29,11 @@ def spans(labels: Sequence[Any]) -> list[Span]:
     another type, begins a span of its own, as in conlleval; so IOB1 is read rightly too. ``E-X`` or ``L-X`` (last) and ``S-X`` or
     ``U-X`` (single) of the schemes IOBES, BILOU and IOE are understood.
 
+    Parameters
+    ----------
+    labels : sequence of str
+        Of one sequence.
+
     Examples
     --------
     >>> spans(["B-NP", "I-NP", "O", "B-NP", "B-NP", "I-VP"])
@@ -54,6 +59,12 @@ class SpanScores:
         A predicted span is correct if its type, beginning and end are all right.
     by_type : dict
         The same for every type of span, sorted; empty for a single type's own scores.
+
+    Examples
+    --------
+    >>> scores = span_scores([["B-A", "B-B"]], [["B-A", "O"]])
+    >>> scores.precision, scores.recall, scores.by_type["B"].n_true
+    (1.0, 0.5, 1)
     """
 
     n_true: int
@@ -88,6 +99,10 @@ class SpanScores:
 def span_scores(y_true: Labels, y_pred: Labels) -> SpanScores:
     """Precision, recall and F1 of spans, micro-averaged over types, as conlleval computes them.
 
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+
     Examples
     --------
     >>> scores = span_scores([["B-NP", "I-NP", "B-VP"]], [["B-NP", "O", "B-VP"]])
@@ -111,6 +126,11 @@ def span_scores_coded(
     labels : sequence of str
     pred_labels : sequence of str, optional
         What `pred_codes` number, if not `labels`: a file's labels and a model's, say.
+
+    Examples
+    --------
+    >>> span_scores_coded([0, 1], [0, 0], [0, 2], ["B-A", "O"]).precision
+    0.5
     """
     return _scores(number_pair_coded(true_codes, pred_codes, starts, labels, pred_labels))
 
@@ -124,12 +144,26 @@ def _scores(pair: Numbered) -> SpanScores:
 
 
 def span_f1(y_true: Labels, y_pred: Labels) -> float:
-    """``span_scores(y_true, y_pred).f1``; for model selection see `span_f1_scorer`."""
+    """``span_scores(y_true, y_pred).f1``; for model selection see `span_f1_scorer`.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
+
+    Examples
+    --------
+    >>> span_f1([["B-A", "O", "B-B"]], [["B-A", "O", "O"]])
+    0.6666666666666666
+    """
     return span_scores(y_true, y_pred).f1
 
 
 def token_accuracy(y_true: Labels, y_pred: Labels) -> float:
     """Share of tokens with the right label, what conlleval calls accuracy; nan if there are none.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
 
     Examples
     --------
@@ -143,6 +177,10 @@ def token_accuracy(y_true: Labels, y_pred: Labels) -> float:
 
 def sequence_accuracy(y_true: Labels, y_pred: Labels) -> float:
     """Share of sequences with every label right (an empty one has); nan if there are none.
+
+    Parameters
+    ----------
+    y_true, y_pred : lists of label sequences
 
     Examples
     --------

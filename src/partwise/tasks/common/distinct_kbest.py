@@ -25,24 +25,24 @@ from partwise.kernels import chunks
 
 
 @helper
-def best_of_part(problem, i, theta, hidden, labels, t, excluded, restricted, y):
+def best_of_part(problem, i, theta, states, hidden, labels, t, excluded, restricted, y):
     """The best output that has `labels` before position t, and none of those `excluded` there."""
     width = kernels.width(problem)
     copy(theta, restricted)
     for u in range(t):
-        for s in range(width):
+        for s in range(states):
             if s // hidden != labels[u]:
                 restricted[u * width + s] = -np.inf
-    for s in range(width):
+    for s in range(states):
         if excluded[s // hidden]:
             restricted[t * width + s] = -np.inf
     return kernels.best(problem, i, restricted, y)
 
 
 @compiled_loop
-def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, found):
+def distinct_pass(problem, first, last, w, n_states, hidden, theta, starts, out, values, found):
     """The k best labellings of every example in the k rows of `out`, their scores, and how many there are."""
-    most, width = values.shape[1], kernels.width(problem)
+    most = values.shape[1]
     for i in range(first, last):
         scores, T = theta[: kernels.n_parts(problem, i)], starts[i + 1] - starts[i]
         kernels.score(problem, i, w, scores)
@@ -50,7 +50,7 @@ def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, f
         # parts of the set of labellings: the best states and score of each, where it was cut, and what is excluded there
         room = most * T + 1
         states, value = np.zeros((room, T), np.int32), np.full(room, -np.inf)
-        at, excluded = np.zeros(room, np.int64), np.zeros((room, width // hidden), np.bool_)
+        at, excluded = np.zeros(room, np.int64), np.zeros((room, n_states // hidden), np.bool_)
         value[0] = kernels.best(problem, i, scores, states[0])
         n = 1
         while found[i] < most:
@@ -70,21 +70,22 @@ def distinct_pass(problem, first, last, w, hidden, theta, starts, out, values, f
                     excluded[n] = excluded[k]
                 excluded[n, labels[t]] = True
                 at[n] = t
-                value[n] = best_of_part(problem, i, scores, hidden, labels, t, excluded[n], restricted, states[n])
+                value[n] = best_of_part(problem, i, scores, n_states, hidden, labels, t, excluded[n], restricted, states[n])
                 n += 1
 
 
-def distinct_kbest(problem: Any, w: np.ndarray, k: int, hidden: int, n_jobs: int | None = None):
+def distinct_kbest(problem: Any, w: np.ndarray, k: int, n_states: int, hidden: int, n_jobs: int | None = None):
     """The k best labellings end to end (k, positions), their scores (N, k), and how many each example has (N,).
 
-    For problems over states (`partwise.structures.common.hidden`) whose first parts are the states of each position.
+    For problems over states (`partwise.structures.common.hidden`) whose first parts are nodes: the first `n_states` of
+    each position are what an output may have there, state s being one of label s // hidden.
     """
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1
     out, values, found = np.zeros((k, starts[-1]), np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64)
 
     def run(chunk):
-        distinct_pass(problem, *chunk, w, hidden, np.zeros(parts), starts, out, values, found)
+        distinct_pass(problem, *chunk, w, n_states, hidden, np.zeros(parts), starts, out, values, found)
 
     in_threads(run, chunks(problem), n_jobs)
     return out, values, found
