@@ -59,3 +59,15 @@ def test_long_sentences_go_through_a_factorisation(device, single_root, monkeypa
     found = spanning.trees(scores.to(device), lengths.to(device), single_root, torch.float64)
     for a, b in zip(found, wanted, strict=True):
         torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_only_trees_with_two_words_of_the_root(device):
+    from partwise.torch.cuda import spanning
+
+    scores = torch.full((1, 3, 4), -torch.inf)
+    scores[0, 0, 0], scores[0, 1, 0], scores[0, 2, 1] = 1.0, 2.0, 3.0
+    lengths = torch.tensor([3], dtype=torch.int32, device=device)
+    for single_root in (False, True):
+        values, found = spanning.trees(scores.to(device), lengths, single_root, torch.float64)
+        assert values.item() == pytest.approx(-torch.inf if single_root else 6.0)
+        assert found.sum().item() == pytest.approx(0.0 if single_root else 3.0)

@@ -1,20 +1,21 @@
 """Sums over all spanning trees of a sentence on the device: Tutte's matrix-tree theorem, by an elimination without a minus sign.
 
-The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at large
-scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps what each
-word's heads, the root among them, weigh, and the diagonal only as their sum:
+The Laplacian has a row for each word m: what its heads weigh on the diagonal, -w(h, m) beside it. Its determinant is Z, but at
+large scores its entries cancel, and those of its inverse even more. The elimination of Grassmann, Taksar and Heyman (1985) keeps
+what each word's heads, the root among them, weigh, and the diagonal only as their sum:
 
-    p_k = sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k        for all heads h and words m that are left,        log Z = sum_k log p_k
+    p_k = sum_h w(h, k),        w(h, m) += w(k, m) w(h, k) / p_k,        log Z = sum_k log p_k
 
-with words taken out one after the other: sums, products and quotients of what is not negative, so log Z is right to the last digits
-at any spread of scores, without pivots. That the root has exactly one word is the term of Z of first order in the root's weights:
-these are made so small that no other term counts. Marginals are w times the derivatives, by the same steps backwards; the one
-difference in them, 1 less the expected number of words that k is the head of, has a small absolute error whatever the scores.
+for all heads h and words m that are left, with words taken out one after the other: sums, products and quotients of what is not
+negative, so log Z is right to the last digits at any spread of scores, without pivots. That the root has exactly one word is the
+term of Z of first order in the root's weights: these are made so small that no other term counts. Marginals are w times the
+derivatives, by the same steps backwards; the one difference in them, 1 less the expected number of words that k is the head of,
+has a small absolute error whatever the scores.
 
-One program for each sentence of up to `MOST` words keeps its matrix in registers, float64, and leaves the row and the column of each
-word as they are when it is taken out in memory: the next step needs them, and the way back. A head that is e^300 times less likely
-than another of its word counts as impossible. Longer sentences go through a factorisation and the inverse by torch's linear
-algebra. Time O(n^3), memory O(n^2) for each sentence.
+One program for each sentence of up to `MOST` words keeps its matrix in registers, float64, and leaves the row and the column of
+each word as they are when it is taken out in memory: the next step needs them, and the way back. A head that is e^300 times less
+likely than another of its word counts as impossible. Longer sentences go through a factorisation and the inverse by torch's
+linear algebra. Time O(n^3), memory O(n^2) for each sentence.
 """
 
 from __future__ import annotations
