@@ -41,8 +41,10 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "partwise needs Python >= 3.10; none was found. Try: make PYTHON=/path/to/python3"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# One stamp per set of extras, renewed when pyproject.toml changes.
+# One stamp per set of extras, renewed when pyproject.toml changes. LOCKED=1: the versions of .ci/requirements.lock, by digest.
+LOCKED ?=
 $(VENV)/.installed-%: pyproject.toml | $(BIN)/python
+	$(if $(LOCKED),$(BIN)/python -m pip install --quiet --require-hashes -r .ci/requirements.lock)
 	$(BIN)/python -m pip install --quiet -e ".$(if $(filter-out core,$*),[$*])"
 	@touch $@
 
@@ -93,9 +95,11 @@ test-bounds: export NUMBA_BOUNDSCHECK = 1
 test-bounds: export PARTWISE_FROZEN = 0
 test-bounds: export PARTWISE_COMPILE_ALL = 1
 test-interpreted: export PARTWISE_INTERPRET = 1
+test-bounds: NOT := slow
+test-interpreted: NOT := slow or compiled
 test-bounds test-interpreted: export OPENBLAS_NUM_THREADS ?= 1
 test-bounds test-interpreted: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(KERNEL_TESTS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not ($(NOT))" $(KERNEL_TESTS) $(PYTEST_ARGS)
 
 campaign: MINUTES ?= 5
 campaign-long: MINUTES ?= 720
@@ -113,10 +117,13 @@ lock: $(BIN)/python
 
 audit: $(VENV)/.installed-dev
 	$(BIN)/python -m pip install --quiet pip-audit
-	$(BIN)/pip-audit --requirement .ci/requirements.lock --require-hashes
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes --requirement .ci/requirements.lock
 
 bench: $(VENV)/.installed-bench
 	$(BIN)/python -m benchmarks --short
+
+# what is handed out, and its digests: sha256sum --check SHA256SUMS
+DIGESTS = cd dist && { sha256sum *.whl *.tar.gz 2>/dev/null || shasum -a 256 *.whl *.tar.gz; } > SHA256SUMS
 
 # FREEZE=--defaults: only what commands run that set nothing (minutes instead of half an hour)
 FREEZE ?=
@@ -144,8 +151,9 @@ pictures: $(VENV)/.installed-docs
 # A sdist and a wheel without machine code, which runs everywhere numba does; `make wheel` makes one with it.
 dist: $(VENV)/.installed-dist
 	$(BIN)/python -m build --outdir dist
-	$(BIN)/python -m twine check --strict dist/*
+	$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
 	$(BIN)/check-wheel-contents dist/*.whl
+	$(DIGESTS)
 
 # The wheel in an empty environment of each of these Pythons: demo, train, predict
 PYTHONS ?= $(PYTHON)

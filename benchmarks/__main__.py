@@ -37,6 +37,7 @@ NAMES = (
     "torch",
     "beyond_memory",
     "cluster",
+    "mixing",
     "refusal_limit",
     "gaps",
     "dictionaries",

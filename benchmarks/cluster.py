@@ -1,9 +1,10 @@
 """Rounds on a dask cluster of processes on this machine, beside threads: seconds and bytes.
 
-A round sends weights to 32 parts and adds up as many numbers as there are weights along the tree, as a batch solver does for a
+A round sends weights to 128 parts and adds up as many numbers as there are weights along the tree, as a batch solver does for a
 gradient, but without examples: what it takes is what a cluster adds to the work. On 1, 2 and 4 workers, for 10^4, 10^6 and
 10^7 weights, beside two threads of one process. Then with a delay for each message that this process sends (an asynchronous
-sleep in the transport), which stands for a network.
+sleep in the transport), which stands for a network. And what is sent of the weights of real runs, where only those that are not
+zero are sent.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.conll2000 import ENCODED, encode, our_problem
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
-from partwise.engine.dask_places import DaskPlaces
-from partwise.engine.places import Places
+from partwise import kernels
+from partwise.engine.dask_places import DaskPlaces, thin
+from partwise.engine.places import PlacedParts, Places
+from partwise.solvers import solve
+from partwise.tasks.common.packed_corpus import LEAVES
 
-PARTS, ROUNDS = 32, 5
+PARTS, ROUNDS = LEAVES, 5
 
 
 def vector(part: Any, w: np.ndarray) -> np.ndarray:
@@ -69,6 +74,47 @@ def rounds(places: Any, w: np.ndarray, n: int) -> float:
     return statistics.median(times[1:])
 
 
+class Counting(Places):
+    """Parts here, and the bytes that a cluster would be sent of the weights of each pass."""
+
+    def __init__(self, *given: Any):
+        self.thin = self.dense = 0
+        super().__init__(*given)
+
+    def parts_of(self, problem: Any) -> Any:
+        parts = super().parts_of(problem)
+        return None if parts is None else CountingParts(self, parts, None, (), None)
+
+
+class CountingParts(PlacedParts):
+    """Passes over them."""
+
+    def own(self, k: int) -> Any:
+        return self.before.own(k)
+
+    def each(self, function: Any, *shared: Any, **more: Any) -> list[Any]:
+        for value in shared:
+            if isinstance(value, np.ndarray):
+                self.places.dense += value.nbytes
+                self.places.thin += thin(value).nbytes
+        return super().each(function, *shared, **more)
+
+
+def sent_of_runs(short: bool) -> list[Row]:
+    """Megabytes of weights that a round sends to a worker, in real runs on CoNLL-2000's first 2,000 sentences."""
+    if not ENCODED.exists():
+        encode()
+    problem = kernels.take(our_problem("train")[0], slice(0, 200 if short else 2000))
+    n, rows = int(kernels.n_examples(problem)), []
+    for solver, loss, ratio in (("lbfgs", "crf", 0.0), ("owlqn", "crf", 0.5), ("bmrm", "hinge", 0.0), ("ocas", "hinge", 0.0)):
+        places = Counting(problem, list(np.linspace(0, n, 5).astype(int)), lambda a, b: kernels.take(problem, slice(a, b)))
+        how = {"l1_ratio": ratio, "max_epochs": 5 if short else 30, "tol": 0.0, "evaluate": "never", "dtype": np.float32}
+        result = solve(problem, loss, solver, 1.0, n_jobs=places, **how)
+        each = [size / 1e6 / max(result.n_epochs, 1) for size in (places.thin, places.dense)]
+        rows.append(Row("CoNLL-2000, 2,000 sentences", f"{solver}, weights of an epoch", "MB", each[0], each[1], "all weights"))
+    return rows
+
+
 def run(options: Options) -> Report:
     """Rounds on clusters of several sizes."""
     import distributed
@@ -91,4 +137,5 @@ def run(options: Options) -> Report:
                         slow = rounds(places, w, n)
                     note = "10 ms for each message that client or scheduler send"
                     report.rows.append(Row(f"{d:,} weights", "a round, 2 workers, delayed", "s", slow, seconds, "no delay", note))
+    report.rows += sent_of_runs(options.short)
     return report

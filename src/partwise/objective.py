@@ -193,31 +193,35 @@ def take(pool: list[np.ndarray], d: int) -> np.ndarray:
     return vector
 
 
-def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool) -> np.ndarray:
-    """sum_i C_i dL_i(w), and losses[i] = L_i(w)."""
+def loss_gradient(problem: Any, loss: Loss, C, w, losses, n_jobs, pool, each: bool = True) -> tuple[np.ndarray, float]:
+    """sum_i C_i dL_i(w) and sum_i C_i L_i(w); losses[i] = L_i(w), which may be left out if not `each` is wanted."""
     if (parts := parts_elsewhere(n_jobs, problem)) is not None:
-        pieces = [(piece,) for piece in n_jobs.cut(C)]
-        total, found = parts.total(add_found, gradient_of_part, loss, w, pieces=pieces)
-        losses[:] = np.concatenate(found)
-        return total
+        total, risk, found = parts.total(add_found, gradient_of_part, loss, w, each, pieces=n_jobs.cut(C))
+        if each:
+            losses[:] = np.concatenate(found)
+        return total, risk
 
     def add(first: int, last: int, gradient: np.ndarray) -> None:
         work = workspace(problem, w.dtype)
         for start in range(first, last, SLICE):
             loss_pass(problem, loss.kernel, start, min(start + SLICE, last), C, w, work, losses, gradient)
 
-    return summed(problem, add, n_jobs, pool)
+    total = summed(problem, add, n_jobs, pool)
+    return total, float(C @ losses)
 
 
-def gradient_of_part(part: Any, C: np.ndarray, loss: Loss, w: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The gradient and the losses of some of the examples, where they are."""
+Found = tuple[np.ndarray, float, list[np.ndarray]]
+
+
+def gradient_of_part(part: Any, C: np.ndarray, loss: Loss, w: np.ndarray, each: bool) -> Found:
+    """The gradient and the losses of some of the examples, where they are: their sum, and each of them if that is wanted."""
     losses = np.zeros(len(C))
-    return loss_gradient(part, loss, np.ascontiguousarray(C), w, losses, None, []), [losses]
+    return (*loss_gradient(part, loss, np.ascontiguousarray(C), w, losses, None, []), [losses] if each else [])
 
 
-def add_found(left: Any, right: Any) -> tuple[np.ndarray, list[np.ndarray]]:
+def add_found(left: Found, right: Found) -> Found:
     """What two ranges of examples found, together."""
-    return left[0] + right[0], left[1] + right[1]
+    return left[0] + right[0], left[1] + right[1], left[2] + right[2]
 
 
 def summed(problem: Any, add: Callable[[int, int, np.ndarray], None], n_jobs: int | None, pool: list[np.ndarray]) -> np.ndarray:
@@ -292,17 +296,17 @@ def objective(
     """
     pool = [] if pool is None else pool
     losses = np.zeros(kernels.n_examples(problem))
-    gradient = loss_gradient(problem, loss, C, w, losses, n_jobs, pool)
+    gradient, risk = loss_gradient(problem, loss, C, w, losses, n_jobs, pool, each=l1_ratio > 0.0)
     if l1_ratio > 0.0:
         return penalised(problem, loss, C, w, n_jobs, losses, gradient, l1_ratio)
     if penalty_weight is not None:
         gradient += penalty_weight * w
-        primal = penalty(w.astype(np.float64, copy=False), 0.0, penalty_weight) + float(C @ losses)
+        primal = penalty(w.astype(np.float64, copy=False), 0.0, penalty_weight) + risk
         residual = 0.5 * float(np.square(gradient) @ (1.0 / penalty_weight))
         return Value(primal, primal - residual if is_convex(problem, loss) else math.nan, gradient, residual)
     norms = in_threads(lambda span: add_weights(gradient, w, *span), spans(len(gradient)), n_jobs)
     w_norm, norm = (sum(column) for column in zip(*norms, strict=True))
-    primal = 0.5 * w_norm + float(C @ losses)
+    primal = 0.5 * w_norm + risk
     dual = primal - 0.5 * norm if is_convex(problem, loss) else math.nan
     return Value(primal, dual, gradient, 0.5 * norm)
 

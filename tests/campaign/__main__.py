@@ -17,10 +17,10 @@ from typing import Any
 HANG = 20.0  #: seconds of the processor after which an input counts as one that never ends
 PREPARING = 600.0  #: and seconds after which nothing moves any more
 SHARES = {  #: of the time
-    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "readers": 3.0, "code-files": 0.3, "options": 3.0, "api": 2.0,
-    "interruptions": 3.0, "soak": 1.0,
+    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 1.5, "readers": 3.0, "code-files": 0.3,
+    "options": 3.0, "api": 2.0, "interruptions": 3.0, "soak": 1.0, "guided": 3.0,
 }  # fmt: skip
-IN_HERE = ("interruptions", "soak")  #: that start processes of their own
+IN_HERE = ("interruptions", "soak", "guided")  #: that start processes of their own
 
 
 def main() -> int:
@@ -57,12 +57,13 @@ def empty() -> dict[str, Any]:
 
 def go_on_here(name: str, about: dict[str, Any], seconds: float, folder: Path) -> None:
     """Those that start processes themselves."""
-    from campaign import interruptions, soak
+    from campaign import guided, interruptions, soak
 
-    run = {"interruptions": interruptions.run, "soak": soak.run}[name]
-    for way, find in run(about["next"], seconds):
+    run = {"interruptions": interruptions.run, "soak": soak.run, "guided": guided.run}[name]
+    for way, find, kills in run(about["next"], seconds, folder):
         about["next"] += 1
         about["inputs"] += 1
+        about["kills"] = about.get("kills", 0) + kills
         about["ways"][way] = about["ways"].get(way, 0) + 1
         if find:
             note(about, {"seed": about["next"] - 1, "where": way, "error": find, "trace": ""})
@@ -168,8 +169,8 @@ def table(report: dict[str, Any]) -> str:
             f"    {find['count']}x {where}: {find['error'][:90]} (seed {find['seeds'][0]})"
             for where, find in about["finds"].items()
         ]
-    total = sum(about["inputs"] for about in report.values())
-    return "\n".join([*rows, f"{'all':15}{total:>10,}"])
+    total, kills = (sum(about.get(what, 0) for about in report.values()) for what in ("inputs", "kills"))
+    return "\n".join([*rows, f"{'all':15}{total:>10,}", f"{'killed':15}{kills:>10,}"])
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""``python -m campaign.faulty N ERRNO WORDS``: ``partwise WORDS``, whose writes to files fail from the N-th on."""
+"""Disks that fail at the N-th write, and processes that die there."""
 
 from __future__ import annotations
 
 import os
-import sys
+import signal
 from typing import Any
 
-from partwise.files import whole_file
+from partwise.files import packed_arrays, whole_file
+
+DEATH = -1  #: in the place of an error number: kill -9
 
 
 class Failing:
@@ -34,9 +36,11 @@ class Failing:
 
 
 def fail_if_due() -> None:
-    """One write, or one flush to disk, less."""
+    """One write, one flush to disk or one rename less."""
     Failing.left -= 1
     if Failing.left < 0:
+        if Failing.number == DEATH:
+            os.kill(os.getpid(), signal.SIGKILL)
         raise OSError(Failing.number, os.strerror(Failing.number))
 
 
@@ -53,16 +57,15 @@ class FaultyOs:
         fail_if_due()
         os.fsync(fd)
 
+    def replace(self, old: Any, new: Any) -> None:
+        fail_if_due()
+        os.replace(old, new)
 
-def main() -> None:
-    """Run the command."""
-    Failing.left, Failing.number = int(sys.argv[1]), int(sys.argv[2])
-    sys.argv[1:3] = []
+    rename = replace
+
+
+def after(writes: int, number: int) -> None:
+    """From now on, so many writes go well in this process."""
+    Failing.left, Failing.number = writes, number
     whole_file.os = FaultyOs()  # type: ignore[attr-defined]
-    from partwise.cli import main as command
-
-    command()
-
-
-if __name__ == "__main__":
-    main()
+    packed_arrays.os = FaultyOs()  # type: ignore[attr-defined]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import golden_files
+import partwise
 from campaign import Find, mutations
 from partwise import interpret
 from partwise.files.tensors import ModelFileError, read_tensors
@@ -26,26 +27,57 @@ from partwise.tasks.common import model_file
 SHOWN = (ValueError, TypeError, MemoryError, FloatingPointError)  #: what a model that loads may say of data; users see a message
 
 
+def more_models() -> list[tuple[Any, dict[str, Any], list[dict[str, Any]]]]:
+    """What is younger than the golden models: segments, features of pairs of labels. Models, inputs and what to ask."""
+    X = [["He", "met", "Ann", "Lee"], ["Ann", "Lee", "left", "Oslo"], [], ["Oslo"]]
+    segments = [[("PER", 2, 4)], [("PER", 0, 2), ("LOC", 3, 4)], [], [("LOC", 0, 1)]]
+    words = [[(w, w[0]) for w in sentence] for sentence in X]
+    labels = [["O", "O", "B", "I"], ["B", "I", "O", "B"], [], ["B"]]
+    how = {"templates": ["w[0]", "short_shape(w[0])"], "max_epochs": 3}
+    pairs = {"templates": ["U00:%x[0,0]", "B01:%x[0,1]", "B"], "columns": ["w", "pos"], "max_epochs": 3}
+    cut = [
+        partwise.SegmentLabeler("crf", solver="lbfgs", **how),
+        partwise.SegmentLabeler("hinge", dictionary={"towns": ["Oslo", "New York"]}, use_ends=False, max_length=3, **how),
+        partwise.SegmentLabeler("softmax_margin", learn_phrases=False, dtype="float64", cost="labels", **how),
+    ]
+    tagged = [partwise.SequenceLabeler("crf", solver="lbfgs", **pairs), partwise.SequenceLabeler(solver="arow", **pairs)]
+
+    def calls(*names: str) -> list[dict[str, Any]]:
+        return [{"call": name, "with": {"X": "X"}} for name in names]
+
+    asked = calls("predict", "predict_segments", "predict_kbest", "predict_marginals")
+    found: list[Any] = [(model.fit(X, segments), {"X": X}, asked) for model in cut]
+    return found + [(model.fit(words, labels), {"X": words}, calls("predict", "predict_kbest")) for model in tagged]
+
+
 class Models:
-    """Every golden model, of every task and estimator; those that still load answer what they were asked when they were made."""
+    """Every golden model, and `more_models`; those that still load answer what they were asked when they were made."""
 
     name = "model-files"
 
     def prepare(self, folder: Path) -> None:
         self.path = folder / "altered.model"
-        self.seeds: list[tuple[str, bytes, dict, dict, Any]] = []
+        self.seeds: list[tuple[bytes, dict, dict, dict, list]] = []  #: bytes, header, tensors, inputs, calls
         for name in golden_files.models():
             about = golden_files.read(name)
-            old = golden_files.unpack(name, folder / "golden.model")
-            model_file.save(model_file.load(old, plain=True), folder / "new.model")  # in the version of today
-            raw = (folder / "new.model").read_bytes()
-            header, tensors = read_tensors(str(folder / "new.model"), model_file.FORMAT, model_file.FORMAT_VERSION)
-            tensors = {key: np.array(array) for key, array in tensors.items()}
-            self.seeds.append((name, raw, header, tensors, about))
+            inputs = {key: golden_files.from_json(value) for key, value in about["inputs"].items()}
+            calls = [call for call in about["calls"] if call["call"].startswith("predict")]
+            self.add(model_file.load(golden_files.unpack(name, folder / "golden.model"), plain=True), inputs, calls)
+        with interpret(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for model, inputs, calls in more_models():
+                self.add(model, inputs, calls)
+
+    def add(self, model: Any, inputs: dict[str, Any], calls: list[dict[str, Any]]) -> None:
+        """One more, in the version of today."""
+        model_file.save(model, self.path)
+        header, tensors = read_tensors(str(self.path), model_file.FORMAT, model_file.FORMAT_VERSION)
+        tensors = {key: np.array(array) for key, array in tensors.items()}
+        self.seeds.append((self.path.read_bytes(), header, tensors, inputs, calls))
 
     def one(self, seed: int) -> str:
         rng = random.Random(seed)
-        _, raw, header, tensors, about = self.seeds[seed % len(self.seeds)]
+        raw, header, tensors, inputs, calls = self.seeds[seed % len(self.seeds)]
         mutations.of_file(rng, raw, header, tensors, self.path)
         with warnings.catch_warnings(), interpret(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -53,8 +85,6 @@ class Models:
                 model = model_file.load(self.path, plain=True)
             except ModelFileError:
                 return "refused"
-            inputs = {name: golden_files.from_json(value) for name, value in about["inputs"].items()}
-            calls = [call for call in about["calls"] if call["call"].startswith("predict")]
             try:
                 golden_files.ask(model, rng.choice(calls), inputs)
             except SHOWN:
@@ -69,11 +99,9 @@ class Bits:
 
     def prepare(self, folder: Path) -> None:
         self.path = folder / "flipped.model"
-        self.files = []
-        for name in golden_files.models():
-            model_file.save(model_file.load(golden_files.unpack(name, folder / "golden.model"), plain=True), folder / "new.model")
-            raw = (folder / "new.model").read_bytes()
-            self.files.append((raw, 8 + int.from_bytes(raw[:8], "little")))
+        models = Models()
+        models.prepare(folder)
+        self.files = [(raw, 8 + int.from_bytes(raw[:8], "little")) for raw, *_ in models.seeds]
 
     def one(self, seed: int) -> str:
         rng = random.Random(seed)

@@ -78,6 +78,22 @@ def of_bytes(rng: random.Random, data: bytes) -> bytes:
     return bytes(raw)
 
 
+def of_text(rng: random.Random, data: bytes) -> bytes:
+    """Changes of a text; half of the time, where a line of it is JSON, a change of what it says."""
+    lines = data.split(b"\n")
+    k = rng.randrange(len(lines))
+    if lines[k][:1] in (b"{", b"[") and rng.random() < 0.5:
+        try:
+            value = json.loads(lines[k])
+            for _ in range(rng.choice((1, 1, 2))):
+                value = of_json(rng, value)
+            lines[k] = json.dumps(value).encode()
+        except (ValueError, RecursionError):
+            return of_bytes(rng, data)
+        return b"\n".join(lines)
+    return of_bytes(rng, data)
+
+
 def places(value: Any, at: tuple = ()) -> list[tuple]:
     """The ways to all that is in JSON."""
     found = [at] if at else []

@@ -25,6 +25,7 @@ from partwise.tasks.common.registry import BY_VERB, TASKS
 
 VERBS = ("train", "train", "train", "predict", "evaluate", "inspect", "suspects", "shrink", "verify", "repair", "report")
 NOT = ("jobs", "html", "learning_curve", "picture", "curve", "resamples")  #: options that take long, or draw
+WIDE = ("parse", "constituency")  #: with millions of weights, which some solvers visit one by one, in the interpreter here
 TEXTS = (
     "",
     "x",
@@ -129,6 +130,8 @@ class Options:
             words += ["-o", rng.choice(("new", "new", "new", "old", self.files[task], "no/where", "."))]
         if any(one.name == "max_epochs" for one in declared.parameters):
             words += ["--epochs", "2"]
+        if any(one.name == "hash_bits" for one in declared.parameters) and task in WIDE:
+            words += ["--hash-bits", "8"]
         more = [one for one in declared.parameters if one.names and one.name not in (*NOT, "output", "max_epochs")]
         for one in rng.sample(more, min(len(more), rng.choice((0, 1, 1, 2, 3)))):
             words.append(rng.choice(one.spellings()))

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 
 THREADS = 4
-WARM = 0.3  #: share of the time after which memory is measured first
+WARM = 20  #: cycles of each thread after which memory is measured first
 GROWTH = 30e6  #: bytes that memory may have grown by, beside a tenth of it
 LABELS = np.array(["A", "B", "C"])
 
 
-def run(first: int, seconds: float) -> Iterator[tuple[str, str]]:
+def run(first: int, seconds: float, folder: Path) -> Iterator[tuple[str, str, int]]:
     """One line: how many cycles, and what has grown."""
     done = subprocess.run(
         [sys.executable, "-m", "campaign.soak", str(seconds)],
@@ -30,13 +30,14 @@ def run(first: int, seconds: float) -> Iterator[tuple[str, str]]:
         env={**os.environ, "PARTWISE_QUIET": "1"},
     )
     if done.returncode:
-        yield "died", done.stderr[-500:]
+        yield "died", done.stderr[-500:], 0
         return
     told = json.loads(done.stdout)
     for _ in range(told["cycles"] - 1):
-        yield "cycle", ""
-    grown = told["memory"][1] - told["memory"][0] > GROWTH + 0.1 * told["memory"][0] or told["files"][1] > told["files"][0] + 5
-    yield "cycle", f"grown: {told}" if grown or told["wrong"] else ""
+        yield "cycle", "", 0
+    grown = told["warm"] and told["memory"][1] - told["memory"][0] > GROWTH + 0.1 * told["memory"][0]
+    grown = grown or told["files"][1] > told["files"][0] + 5
+    yield "cycle", f"grown: {told}" if grown or told["wrong"] else "", 0
 
 
 def main() -> None:
@@ -77,7 +78,8 @@ def main() -> None:
     threads = [threading.Thread(target=work, args=(k,)) for k in range(THREADS)]
     for thread in threads:
         thread.start()
-    time.sleep(WARM * seconds)
+    while min(cycles) < WARM and any(thread.is_alive() for thread in threads):
+        time.sleep(0.1)
     before = now()
     for thread in threads:
         thread.join()
@@ -85,7 +87,13 @@ def main() -> None:
     for path in folder.iterdir():
         path.unlink()
     folder.rmdir()
-    found = {"cycles": max(sum(cycles), 1), "memory": [before[0], after[0]], "files": [before[1], after[1]], "wrong": wrong[:3]}
+    found = {
+        "cycles": max(sum(cycles), 1),
+        "memory": [before[0], after[0]],
+        "files": [before[1], after[1]],
+        "wrong": wrong[:3],
+        "warm": min(cycles) > 2 * WARM,
+    }
     print(json.dumps(found))
 
 

@@ -22,9 +22,10 @@ def fuzzers() -> dict[str, type]:
     from campaign.api import Api
     from campaign.models import Bits, Checkpoints, Models
     from campaign.options import Options
+    from campaign.packed import Packed
     from campaign.readers import CodeFiles, Readers
 
-    return {kind.name: kind for kind in (Models, Bits, Checkpoints, Readers, CodeFiles, Options, Api)}
+    return {kind.name: kind for kind in (Models, Bits, Checkpoints, Packed, Readers, CodeFiles, Options, Api)}
 
 
 def main() -> None:

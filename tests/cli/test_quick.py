@@ -35,7 +35,7 @@ LEFT = [
     ["--help"],
     ["predict"],
     ["predict", "m"],
-    ["predict", "m", "f", "more"],
+    ["inspect", "m", "more"],
     ["predict", "m", "f", "--help"],
     ["predict", "m", "f", "--nothing"],
     ["predict", "m", "f", "-o"],

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from campaign import guided, interruptions
 from campaign.models import Bits, Checkpoints, Models
 from campaign.options import Options
+from campaign.packed import Packed
 from campaign.readers import READERS, SHOWN, CodeFiles, Readers
 from partwise import ModelFileError
+from partwise.bridges.annotation_files import FORMATS
 from partwise.tasks.common import model_file
+from partwise.tasks.common.registry import TASKS
 
 pytestmark = pytest.mark.interpreted
 
@@ -26,17 +30,42 @@ def test_what_was_found_ends_in_words(name, tmp_path):
         with pytest.raises(ModelFileError):
             model_file.load(tmp_path / "m", plain=True)
         return
+    reader = max((one for one in READERS if name.startswith(f"{one}-")), key=len)
     try:
-        READERS[name.partition("-")[0]][1](data)
+        READERS[reader][1](data)
     except SHOWN as error:
         assert str(error)
 
 
-@pytest.mark.parametrize(("kind", "n"), [(Bits, 73), (Models, 73), (Checkpoints, 25), (Readers, 260), (CodeFiles, 50)])
+@pytest.mark.parametrize(
+    ("kind", "n"), [(Bits, 78), (Models, 78), (Checkpoints, 25), (Packed, 54), (Readers, 260), (CodeFiles, 50)]
+)
 def test_every_fuzzer_runs(kind, n, tmp_path):
     fuzzer = kind()
     fuzzer.prepare(tmp_path)
     assert len({fuzzer.one(seed) for seed in range(n)}) >= 1
+
+
+def test_every_task_and_format_is_in_it(tmp_path):
+    models, readers = Models(), Readers()
+    models.prepare(tmp_path)
+    readers.prepare(tmp_path)
+    known = {header["estimator"] for _, header, *_ in models.seeds}
+    assert known >= {task.estimator for task in TASKS}
+    assert set(readers.names) >= {"crfpp-model", "factor-graphs", "decisions", "dictionary", *FORMATS[:4]}
+
+
+@pytest.mark.slow
+def test_kills(tmp_path):
+    found = list(interruptions.run(0, 60.0, tmp_path))
+    assert found and [wrong for _, wrong, _ in found if wrong] == []
+
+
+@pytest.mark.slow
+def test_the_fuzzer_that_follows_coverage(tmp_path):
+    pytest.importorskip("atheris", reason="atheris is not installed")
+    found = list(guided.run(0, 20.0, tmp_path))
+    assert {kind for kind, _, _ in found} == {"readers", "headers"} and [wrong for _, wrong, _ in found if wrong] == []
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import golden_files
-from partwise import Classifier, SequenceLabeler, load
+from partwise import Classifier, SegmentLabeler, SequenceLabeler, load
 from partwise.tasks.common.registry import TASKS
 
 pytestmark = pytest.mark.interpreted
@@ -33,6 +33,37 @@ def test_threads_never_change_a_model(verb, tmp_path):
         found.append((load(path).weights_, out.read_bytes()))
     np.testing.assert_array_equal(found[0][0], found[1][0])
     assert found[0][1] == found[1][1]
+
+
+def one_model_of_each_kind():
+    """Golden models, one for each estimator and set of questions."""
+    found = {}
+    for name in golden_files.models():
+        about = golden_files.read(name)
+        asked = tuple(sorted({call["call"] for call in about["calls"] if call["call"].startswith("predict")}))
+        found.setdefault((about["estimator"], asked), name)
+    return sorted(found.values())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", one_model_of_each_kind())
+def test_threads_never_change_an_answer(name, tmp_path):
+    """Best, k best, probabilities and whatever else a model can be asked."""
+    about = golden_files.read(name)
+    inputs = {key: golden_files.from_json(value) for key, value in about["inputs"].items()}
+    model, other = (load(golden_files.unpack(name, tmp_path / "m")) for _ in range(2))
+    other.n_jobs = 3
+    for call in about["calls"]:
+        if call["call"].startswith("predict"):
+            assert golden_files.ask(model, call, inputs) == golden_files.ask(other, call, inputs), call
+
+
+def test_segments_are_the_same_in_threads():
+    X, y = [["He", "met", "Ann"], ["Oslo"], [], ["Ann", "left"]], [[("P", 2, 3)], [("L", 0, 1)], [], [("P", 0, 1)]]
+    one, many = (SegmentLabeler("crf", solver="lbfgs", max_epochs=3, n_jobs=n).fit(X, y) for n in (1, 3))
+    np.testing.assert_array_equal(one.weights_, many.weights_)
+    for ask in ("predict", "predict_segments", "predict_kbest", "predict_marginals"):
+        assert str(getattr(one, ask)(X)) == str(getattr(many, ask)(X))
 
 
 def test_models_answer_while_others_learn():
@@ -113,3 +144,29 @@ def test_two_processes_that_train_to_one_file(tmp_path):
     assert [process.returncode for process in both] == [0, 0], said
     assert alone[0] != alone[1] and (tmp_path / "shared").read_bytes() in alone
     assert {path.name for path in tmp_path.iterdir()} <= {"chunks.txt", "alone", "shared", "shared.checkpoint"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("verb", ["predict", "pack"])
+def test_two_processes_that_write_to_one_place(verb, tmp_path):
+    """Answers are one's or the other's; of two that pack, one is refused or finds the work done."""
+    task = next(task for task in TASKS if task.verb == "tag")
+    data = str(task.command.workload(tmp_path))
+    golden_files.run(["train", "tag", data, "-o", str(tmp_path / "model"), "-q", "--epochs", "2"])
+
+    def start(out):
+        words = ["predict", str(tmp_path / "model"), data, "-q"] if verb == "predict" else ["pack", "tag", data]
+        environment = {**os.environ, "PARTWISE_INTERPRET": "1"}
+        command = [sys.executable, "-m", "partwise", *words, "-o", str(tmp_path / out)]
+        return subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+    def content(path):
+        return {one.name: one.read_bytes() for one in path.iterdir()} if path.is_dir() else path.read_bytes()
+
+    assert start("alone").wait() == 0
+    both = [start("shared") for _ in range(2)]
+    said = [process.communicate()[1] for process in both]
+    assert content(tmp_path / "shared") == content(tmp_path / "alone")
+    for process, words in zip(both, said, strict=True):
+        assert process.returncode == 0 or (verb == "pack" and "partwise: error: " in words and "Traceback" not in words), said
+    assert 0 in [process.returncode for process in both]

@@ -11,7 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import partwise
+from partwise import kernels
 from partwise.cli.app import app
+from partwise.files.named_arrays import apart
 from partwise.files.packed_arrays import PackedError, PackedWriter, checksum
 from partwise.tasks.common.registry import BY_VERB
 
@@ -61,6 +63,21 @@ def test_batch_solvers_learn_the_same_from_disk_however_it_was_cut(verb, tmp_pat
     assert partwise.load(tmp_path / "model").weights_.tobytes() == expected.tobytes()
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("verb", sorted(BY_VERB))
+def test_what_points_into_other_arrays_has_64_bits(verb, tmp_path):
+    """Offsets of tokens, parts and rows: 2^31 of any of them are no limit. Features and labels are numbered by 32 bits."""
+    corpus = packed(verb, tmp_path)
+    n = len(corpus)
+    none = apart(kernels.take(corpus.problem, slice(0, 0)))[1]
+    own = {name: array for name, array in apart(corpus.problem)[1].items() if array is not none[name]}
+    assert own  # what grows with the data; the rest are tables, of templates say, that all examples share
+    for name, array in own.items():
+        counts = array.ndim == 1 and array.dtype.kind in "iu" and array.size > 1 and array[0] == 0 and (np.diff(array) >= 0).all()
+        if counts and (name.endswith("ptr") or (array.size == n + 1 and array[-1] > n)):
+            assert array.dtype == np.int64, (name, array.dtype)
+
+
 def test_one_shard_is_visited_in_the_order_of_data_in_memory(tmp_path):
     corpus = packed("tag", tmp_path, 100.0)
     model = BY_VERB["tag"].core(solver="dca", max_epochs=3).fit(corpus)
@@ -105,6 +122,73 @@ def test_who_is_killed_goes_on(tmp_path, monkeypatch):
         assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
 
 
+def test_a_full_disk_leaves_nothing_that_looks_whole(tmp_path, monkeypatch):
+    """The system refuses to write on in the middle of an array; when there is room again, the same command goes on."""
+    import resource
+
+    from partwise.tasks.tagging import packing
+
+    monkeypatch.setattr(packing, "CHUNK", 20)
+    whole = packed("tag", tmp_path)
+    append, calls = PackedWriter.append, []
+
+    def full(self, *given):
+        calls.append(self)
+        if len(calls) != 2:
+            return append(self, *given)
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(self._place("main.rows.index")) + 5, limits[1]))
+        try:
+            return append(self, *given)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    monkeypatch.setattr(PackedWriter, "append", full)
+    with pytest.raises(OSError, match=r"again\.packed\.partial"):
+        packed("tag", tmp_path, name="again.packed")
+    assert not (tmp_path / "again.packed").exists()
+    with pytest.raises(PackedError, match="left unfinished"):
+        partwise.PackedCorpus(tmp_path / "again.packed")
+    said = []
+    again = packed("tag", tmp_path, name="again.packed", say=said.append)
+    assert "going on after 1 part" in said[0]
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
+
+
+def test_who_is_killed_before_anything_is_noted_begins_anew(tmp_path, monkeypatch):
+    """A task that is packed by being fitted: arrays are on disk, and the journal does not know them."""
+    whole = packed("classify", tmp_path)
+    write_down, calls = PackedWriter._write_down, []
+
+    def killed(self, note):
+        calls.append(note)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        write_down(self, note)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PackedWriter, "_write_down", killed)
+        with pytest.raises(KeyboardInterrupt):
+            packed("classify", tmp_path, name="again.packed")
+    left = tmp_path / "again.packed.partial"
+    assert list(left.glob("*.npy"))
+    (left / ".manifest.json.1.ff.tmp").write_bytes(b"{}")  # of who was killed between the link and the rename of a whole file
+    again = packed("classify", tmp_path, name="again.packed")
+    assert sorted(os.listdir(whole.path)) == sorted(os.listdir(again.path))
+    for name in os.listdir(whole.path):
+        assert (Path(whole.path) / name).read_bytes() == (Path(again.path) / name).read_bytes(), name
+
+
+def test_held_out_labels_that_were_not_packed_are_wrong(tmp_path):
+    corpus, dev = packed("tag", tmp_path), tmp_path / "dev.txt"
+    dev.write_text("the D B-XX\ndog N I-XX\n")
+    task = BY_VERB["tag"]
+    training = task.command.start_packed(corpus.path, str(dev), task.command.options(), lambda **more: task.core(max_epochs=1))
+    training.fit(checkpoint=None)
+    assert training.score()["accuracy"] == 0.0
+
+
 def test_two_cannot_pack_into_one_place(tmp_path):
     writer = PackedWriter(tmp_path / "corpus.packed", {})
     with pytest.raises(PackedError, match="Another process"):
@@ -136,7 +220,10 @@ def test_manifests_that_lie(tmp_path):
         "newer|Upgrade": lambda m: m.update(format_version=99),
         "no structure": lambda m: m["problems"][""].update(type="os:system"),
         "no type": lambda m: m["arrays"]["main.gold"].update(dtype="O"),
-        "not known here": lambda m: m.update(estimator="Oracle"),
+        "not known here": lambda m: m.update(estimator=["Oracle"]),
+        "should not be one": lambda m: m["problems"][""]["fields"].update(gold=3),
+        "altered: KeyError": lambda m: m.pop("shared_crc32"),
+        "altered: OverflowError": lambda m: m.update(shards=[0, 10**30]),
     }
     for k, (words, lie) in enumerate(lies.items()):
         with pytest.raises(PackedError, match=words):
@@ -154,6 +241,10 @@ def test_what_is_damaged_is_named(tmp_path):
     place.unlink()
     with pytest.raises(PackedError, match="main.targets.npy is missing"):
         partwise.PackedCorpus(corpus.path)
+    other = packed("tag", tmp_path, name="other.packed")
+    (Path(other.path) / "model").unlink()
+    with pytest.raises(PackedError, match="the file 'model' is missing"):
+        partwise.PackedCorpus(other.path).model()
 
 
 def test_parameters_of_what_was_packed(tmp_path):

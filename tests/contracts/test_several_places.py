@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import signal
 import threading
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.worker_processes import Workers, cluster_of, scheduler_process
 
 import partwise
 from partwise.engine.dask_places import ClusterLost
@@ -19,7 +18,7 @@ from partwise.tasks.common import packed_corpus
 from partwise.tasks.common.registry import BY_VERB
 
 EXACT = [("lbfgs", "crf"), ("bmrm", "hinge"), ("bmrm_ls", "crf"), ("oneslack", "hinge"), ("ocas", "hinge"), ("proximal", "crf")]
-EXACT += [("nrbm", "hinge"), ("polyak", "hinge"), ("bmrm", "ramp")]
+EXACT += [("nrbm", "hinge"), ("polyak", "hinge"), ("owlqn", "crf"), ("lbfgs", "soft_ramp"), ("bmrm", "ramp")]
 MIXED = [("perceptron", "perceptron"), ("mira", "hinge"), ("dca", "crf"), ("sgd", "hinge"), ("pegasos", "hinge"), ("dca", "ramp")]
 
 
@@ -34,7 +33,7 @@ def corpus(tmp_path_factory):
 
 def fit(corpus, solver, loss, engine=None, **more):
     Labeler = BY_VERB["tag"].core
-    more = {"max_epochs": 4, "tol": 1e-12, "dtype": "float64", **more}
+    more = {"max_epochs": 4, "tol": 1e-12, "dtype": "float64", "l1_ratio": 0.5 if solver == "owlqn" else 0.0, **more}
     return Labeler(solver=solver, loss=loss, engine=engine, **more).fit(partwise.PackedCorpus(corpus.path))
 
 
@@ -83,92 +82,145 @@ def test_what_cannot_is_refused(corpus):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+def waiting(monkeypatch, seconds):
+    """Wait so long for workers, where it would be half a minute."""
+    from partwise.engine import dask_places
+
+    def another(self, *given, wait=30.0, **more):
+        original(self, *given, wait=seconds, **more)
+
+    original = dask_places.DaskPlaces.__init__
+    monkeypatch.setattr(dask_places.DaskPlaces, "__init__", another)
+
+
 @pytest.fixture
-def cluster(monkeypatch):
-    distributed = pytest.importorskip("distributed")
+def interpreted(monkeypatch):
+    """Here and in the workers."""
+    pytest.importorskip("distributed")
     monkeypatch.setenv("PARTWISE_INTERPRET", "1")
-    how = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client, partwise.interpret():
+    with partwise.interpret():
+        yield
+
+
+@pytest.fixture
+def cluster(interpreted):
+    with cluster_of(2) as (client, workers):
+        client.processes = workers
         yield client
 
 
-def processes(client):
-    """Ids of the processes of the workers."""
-    return list(client.run(os.getpid).values())
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_finds_the_same_to_the_bit(corpus, interpreted):
+    """Whoever works: threads here, or one, two, three processes."""
+    here = {one: fit(corpus, *one, "parts").weights_.tobytes() for one in EXACT}
+    mixed = {one: fit(corpus, *one, "parts", mixing_parts=3).weights_.tobytes() for one in MIXED}
+    with cluster_of(1) as (client, workers):
+        for n in (1, 2, 3):
+            for one, expected in here.items():
+                assert fit(corpus, *one, client).weights_.tobytes() == expected, (n, one)
+            for one, expected in mixed.items():
+                assert fit(corpus, *one, client, mixing_parts=3).weights_.tobytes() == expected, (n, one)
+            workers.start()
+            client.wait_for_workers(n + 1)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-def test_a_cluster_finds_the_same_to_the_bit(corpus, cluster):
-    for solver, loss in (*EXACT, *MIXED):
-        here, there = fit(corpus, solver, loss, "parts"), fit(corpus, solver, loss, "dask")
-        assert here.weights_.tobytes() == there.weights_.tobytes(), (solver, loss)
-    cluster.cluster.scale(3)
-    cluster.wait_for_workers(3)
-    there = fit(corpus, "lbfgs", "crf", cluster)
-    assert fit(corpus, "lbfgs", "crf", "parts").weights_.tobytes() == there.weights_.tobytes()
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_workers_that_are_killed_change_nothing(corpus, cluster):
-    """kill -9 at random moments, until twenty of them are dead."""
+@pytest.mark.parametrize("seed", [0, 1])
+def test_workers_that_are_killed_change_nothing(corpus, cluster, seed, monkeypatch):
+    """kill -9 at random moments, until twenty of them are dead; now and then nobody is left for a while."""
+    waiting(monkeypatch, 300.0)
     expected = fit(corpus, "lbfgs", "crf", "parts", max_epochs=40).weights_.tobytes()
-    rng, killed, over = np.random.default_rng(0), [], threading.Event()
+    rng, workers, over = np.random.default_rng(seed), cluster.processes, threading.Event()
 
     def kill():
-        while not over.is_set() and len(killed) < 20:
-            time.sleep(rng.uniform(0.2, 1.0))
-            known = {about["name"] for about in cluster.scheduler_info(n_workers=-1)["workers"].values()}
-            alive = [worker.pid for name, worker in cluster.cluster.workers.items() if name in known and worker.pid]
-            if len(alive) == 2:  # dask gives up a worker that dies while it starts
-                time.sleep(rng.uniform(0.0, 0.5))
-                victim = alive[int(rng.integers(len(alive)))]
-                try:
-                    os.kill(victim, signal.SIGKILL)
-                    killed.append(victim)
-                except ProcessLookupError:
-                    pass
+        while not over.wait(rng.uniform(0.0, 2.0)) and workers.killed < 20:
+            workers.kill(int(rng.integers(2)))
+            workers.start()
+            until = time.monotonic() + 60
+            while rng.random() < 0.9 and not cluster.scheduler_info(n_workers=-1)["workers"] and time.monotonic() < until:
+                time.sleep(0.1)
 
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        while len(killed) < 20:
+        while workers.killed < 20:
             assert fit(corpus, "lbfgs", "crf", "dask", max_epochs=40).weights_.tobytes() == expected
     finally:
         over.set()
         thread.join()
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-def test_all_workers_dead_and_going_on(corpus, cluster, tmp_path, monkeypatch):
-    from partwise.engine import dask_places
-
-    def hurried(self, *given, wait=30.0, **more):
-        original(self, *given, wait=1.0, **more)
-
-    original = dask_places.DaskPlaces.__init__
-    monkeypatch.setattr(dask_places.DaskPlaces, "__init__", hurried)
-    expected = fit(corpus, "lbfgs", "crf", "parts", max_epochs=6).weights_.tobytes()
-    Labeler, checkpoint = BY_VERB["tag"].core, tmp_path / "model.checkpoint"
-    how = {"solver": "lbfgs", "loss": "crf", "max_epochs": 6, "tol": 1e-12, "dtype": "float64", "engine": "dask"}
+def going_on_after(corpus, checkpoint, happening, words, client):
+    """Something happens after the third epoch of six: the error has these words. Returns a function that goes on."""
+    Labeler = BY_VERB["tag"].core
+    how = {"solver": "lbfgs", "loss": "crf", "max_epochs": 6, "tol": 1e-12, "dtype": "float64"}
 
     def stop(record):
         if record.epoch == 3:
-            cluster.cluster.scale(0)
-            while cluster.scheduler_info()["workers"]:
-                time.sleep(0.05)
+            happening()
 
-    labeler = Labeler(**how, callbacks=stop)
+    labeler = Labeler(**how, callbacks=stop, engine=client)
     labeler.checkpoint_seconds = 0.0
-    with pytest.raises(ClusterLost, match=r"All workers .* are gone.*model\.checkpoint.*--resume"):
+    with pytest.raises(ClusterLost, match=words + r".*model\.checkpoint.*--resume"):
         labeler.fit(partwise.PackedCorpus(corpus.path), checkpoint=checkpoint)
-    cluster.cluster.scale(1)
+
+    def go_on(client):
+        again = Labeler(**how, engine=client).fit(partwise.PackedCorpus(corpus.path), checkpoint=checkpoint)
+        assert again.result_.history[0].epoch == 1 and again.result_.n_epochs == 6
+        assert again.weights_.tobytes() == fit(corpus, "lbfgs", "crf", "parts", max_epochs=6).weights_.tobytes()
+        assert not checkpoint.exists()
+
+    return go_on
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_all_workers_dead_and_going_on(corpus, cluster, tmp_path, monkeypatch):
+    waiting(monkeypatch, 1.0)
+    go_on = going_on_after(corpus, tmp_path / "model.checkpoint", cluster.processes.kill_all, "All workers .* are gone", cluster)
+    cluster.processes.start()
     cluster.wait_for_workers(1)
-    again = Labeler(**how).fit(partwise.PackedCorpus(corpus.path), checkpoint=checkpoint)
-    assert again.weights_.tobytes() == expected
-    assert not checkpoint.exists()
+    go_on(cluster)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_the_scheduler_is_gone(corpus, interpreted, tmp_path):
+    import distributed
+
+    with scheduler_process(tmp_path / "scheduler.json") as (address, scheduler):
+        workers = Workers(address)
+        workers.start()
+        try:
+            with distributed.Client(address, timeout=5) as client:
+                client.wait_for_workers(1, timeout=120)
+                go_on = going_on_after(corpus, tmp_path / "model.checkpoint", scheduler.kill, "The scheduler .* is gone", client)
+        finally:
+            workers.kill_all()
+    with cluster_of(1) as (client, _):
+        go_on(client)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_worker_that_runs_out_of_memory(corpus, interpreted, tmp_path):
+    """Its nanny ends it and starts another, which has no more room: an error after a few of them, and no wait for ever."""
+    import distributed
+
+    how = {"n_workers": 1, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "silence_logs": 50}
+    with distributed.LocalCluster(**how, memory_limit="400MB") as cluster, distributed.Client(cluster) as client:
+        places = partwise.PackedCorpus(corpus.path).places(client)
+        with pytest.raises(ClusterLost, match="out of memory"):
+            places.root.each(take_more_and_more)
+
+
+def take_more_and_more(part):
+    taken = []
+    while True:
+        taken.append(bytearray(10_000_000))
+        time.sleep(0.01)
 
 
 @pytest.mark.slow

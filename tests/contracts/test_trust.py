@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from partwise import Classifier, Ranker, SequenceLabeler, datasets, interpret, read_columns
+from partwise import Aligner, Classifier, ModelFileError, Ranker, SequenceLabeler, datasets, interpret, load, read_columns
 from partwise.engine import memory
 from partwise.features.arc_rows import arc_rows
 from partwise.features.rows import make_rows
+from partwise.files.named_arrays import dtype_called
+from partwise.files.tensors import read_tensors, write_tensors
+from partwise.tasks.common import model_file
+from partwise.tasks.common.checks import is_dtype
 from partwise.tasks.common.registry import TASKS
 
 pytestmark = pytest.mark.interpreted
@@ -132,6 +136,14 @@ def test_names_are_no_rows_of_an_alignment():
         datasets.read_alignments(b"id1\tGATTACA\tGATACA\nid2\tAC\tACG\n")
 
 
+def test_two_columns_of_names_are_doubted(tmp_path):
+    align = next(task for task in TASKS if task.verb == "align").command
+    (tmp_path / "names.tsv").write_text("1aab\t1j46\n1hma\t1k99\n")
+    with pytest.warns(UserWarning, match="line 1: '1aab' and '1j46' were taken for aligned rows, .* If they are names"):
+        align.start(str(tmp_path / "names.tsv"), None, align.options(), Aligner)
+    align.start(str(align.workload(tmp_path)), None, align.options(), Aligner)  # with gaps: no doubt
+
+
 def test_titles_without_bases():
     with pytest.raises(ValueError, match="line 1: there are 2 titles, but not one base below them"):
         datasets.read_rna(b">a\n>b\n")
@@ -190,3 +202,31 @@ def test_nothing_of_ours_is_pickled():
         if re.search(r"allow_pickle\s*=\s*True|yaml\.load\(|np\.load\((?!.*allow_pickle=False)", path.read_text()):
             found.add(path.relative_to(ROOT / "src" / "partwise").as_posix())
     assert found <= allowed, found - allowed
+
+
+def test_what_is_handed_out_comes_with_digests():
+    text = (ROOT / "Makefile").read_text()
+    recipe = text[text.index("\ndist: ") :].partition("\n\n")[0]
+    assert "$(DIGESTS)" in recipe and "> SHA256SUMS" in text
+    locked = [line for line in (ROOT / ".ci" / "requirements.lock").read_text().splitlines() if "==" in line]
+    assert locked and all(line.endswith("\\") for line in locked)  # a digest follows each
+
+
+@pytest.mark.parametrize("name", ["(2,<i4", "2 3i4", "i4,i4", "", "f8, (x", None, 3, "é8"])
+def test_types_of_arrays_are_no_language(name):
+    """numpy gives parts of such names to Python's parser, and says SyntaxError."""
+    with pytest.raises(ValueError, match="is no type of an array"):
+        dtype_called(name)
+    assert not is_dtype(name) or name is None  # numpy's default
+
+
+def test_models_with_such_types_are_refused(folder, tmp_path):
+    header, tensors = read_tensors(str(folder / "m"), model_file.FORMAT, model_file.FORMAT_VERSION)
+    tensors = {key: np.array(array) for key, array in tensors.items()}
+    for altered in (
+        {**header, "parameters": {**header["parameters"], "dtype": "(2,<i4"}},
+        {**header, "model": {**header["model"], "labels": {"array": ["(2,<i4", [1, 2]]}}},
+    ):
+        write_tensors(tmp_path / "m", altered, tensors)
+        with pytest.raises(ModelFileError):
+            load(tmp_path / "m")

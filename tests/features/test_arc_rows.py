@@ -100,6 +100,7 @@ def test_a_parser_learns_its_treebank():
     assert (best_outputs(problem, w)[0] == found.heads).all()
 
 
+@pytest.mark.compiled
 def test_there_is_room_for_every_template():
     """Of many words between, those that fit are taken: templates that come later are not left out, and nothing overflows."""
     long = treebank("\n".join(word(k, f"w{k}", k - 1) for k in range(1, 602)))

@@ -39,6 +39,7 @@ def scores(rows, w, loop=emit_all, dtype=np.float32):
     return out
 
 
+@pytest.mark.compiled
 def test_scores_are_the_same_to_the_byte():
     x, w = rows(), weights()
     lists = sparse_weights(w, F, L)

@@ -150,6 +150,7 @@ def test_other_encodings():
     assert read_columns("mañana N\n".encode("utf-16"), encoding="utf-16").cells[0] == ["mañana"]
 
 
+@pytest.mark.compiled
 def test_a_line_of_ten_megabytes():
     long = b"x" * 10_000_000
     columns = read_columns(b"a b\n" + long + b" c\n\n" + long + b" c")

@@ -370,6 +370,7 @@ def test_transitions_survive_saving():
 # ---------------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 @pytest.mark.data
 def test_chunking_is_crfsuites(corpora):
     encoder = TemplateEncoder("chunking")

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from partwise.text.chunk_schemes import convert, recognise
 
+FARTHEST = 1_000_000  # characters that a text may have beside 100 for each of its column file: it is written out with blanks
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -137,11 +138,13 @@ def from_columns(content: str, name: str = "the file") -> list[AnnotatedText]:
         if not cells:
             fresh = True
             continue
-        if len(cells) < 4 or not (cells[1].isdigit() and cells[2].isdigit()):
+        if len(cells) < 4 or not (cells[1].isdecimal() and cells[2].isdecimal()):
             raise ValueError(f"{name}, line {n}: expected a word, its two offsets and a label. Got {' '.join(cells)!r}.")
         start, end = int(cells[1]), int(cells[2])
         if end - start != len(cells[0]):
             raise ValueError(f"{name}, line {n}: {cells[0]!r} has {len(cells[0])} characters, its offsets say {end - start}.")
+        if end > FARTHEST + 100 * len(content):
+            raise ValueError(f"{name}, line {n}: offset {end} is too far away for a file of {len(content)} characters.")
         if start < reached and not fresh:
             raise ValueError(f"{name}, line {n}: offset {start} lies before the end of the token above it, {reached}.")
         if fresh and (start < reached or not groups):

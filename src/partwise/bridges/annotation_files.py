@@ -31,13 +31,26 @@ def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def as_object(text: str, place: str) -> dict[str, Any]:
     """A JSON object with a text in it."""
-    try:
-        found = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{place}: this is not JSON ({error}).") from None
+    found = from_json(text, place)
     if not isinstance(found, dict):
         raise ValueError(f"{place}: expected an object {{...}}. Got {type(found).__name__}.")
     return found
+
+
+def from_json(text: str, place: str) -> Any:
+    """What a text says in JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{place}: this is not JSON ({error}).") from None
+
+
+def objects(found: dict[str, Any], key: str, place: str) -> list[dict[str, Any]]:
+    """The list of objects under a key; nothing, if there is nothing."""
+    rows = found.get(key) or []
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{place}: expected a list of objects as {key!r}. Got {str(rows)[:60]!r}.")
+    return rows
 
 
 def text_in(found: dict[str, Any], place: str) -> str:
@@ -62,15 +75,17 @@ def read_prodigy(path: Path) -> Iterator[AnnotatedText]:
     for place, found in json_lines(path):
         if found.get("answer", "accept") != "accept":
             continue
-        spans = [span_from(s.get("start"), s.get("end"), s.get("label"), place) for s in found.get("spans") or ()]
-        tokens = [(int(t["start"]), int(t["end"])) for t in found["tokens"]] if found.get("tokens") else None
-        yield AnnotatedText(text_in(found, place), spans, tokens).checked(place)
+        spans = [span_from(s.get("start"), s.get("end"), s.get("label"), place) for s in objects(found, "spans", place)]
+        tokens = [span_from(t.get("start"), t.get("end"), "token", place)[:2] for t in objects(found, "tokens", place)]
+        yield AnnotatedText(text_in(found, place), spans, tokens or None).checked(place)
 
 
 def read_doccano(path: Path) -> Iterator[AnnotatedText]:
     """All three forms in which doccano has exported spans."""
     for place, found in json_lines(path):
-        rows = found.get("label") or found.get("labels") or found.get("entities") or ()
+        rows = found.get("label") or found.get("labels") or found.get("entities") or []
+        if not isinstance(rows, list):
+            raise ValueError(f"{place}: expected a list of spans. Got {str(rows)[:60]!r}.")
         spans = []
         for row in rows:
             if isinstance(row, dict):
@@ -84,21 +99,19 @@ def read_doccano(path: Path) -> Iterator[AnnotatedText]:
 
 def read_labelstudio(path: Path) -> Iterator[AnnotatedText]:
     """The first annotation of each task that was not cancelled."""
-    try:
-        tasks = json.loads(path.read_text(encoding="utf-8-sig"))
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{path}: this is not JSON ({error}).") from None
+    tasks = from_json(path.read_text(encoding="utf-8-sig"), str(path))
     for n, task in enumerate(tasks if isinstance(tasks, list) else [tasks], 1):
         place = f"{path}, task {n}"
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
             raise ValueError(f"{place}: expected an object with 'data'.")
         text = text_in(task["data"], place)
-        given = [one for one in task.get("annotations") or () if not one.get("was_cancelled")]
+        given = [one for one in objects(task, "annotations", place) if not one.get("was_cancelled")]
         spans = []
-        for region in given[0].get("result", ()) if given else ():
+        for region in objects(given[0], "result", place) if given else ():
             value = region.get("value", {})
-            if region.get("type", "labels") == "labels" and "start" in value:
-                label = (value.get("labels") or [None])[0]
+            if region.get("type", "labels") == "labels" and isinstance(value, dict) and "start" in value:
+                labels = value.get("labels")
+                label = labels[0] if isinstance(labels, list) and labels else None
                 spans.append(span_from(value["start"], value.get("end"), label, place))
         yield AnnotatedText(text, spans).checked(place)
 
@@ -116,7 +129,7 @@ def read_brat(path: Path) -> Iterator[AnnotatedText]:
                 continue
             cells = line.split("\t")
             words = cells[1].split() if len(cells) > 1 else []
-            if len(words) != 3 or not (words[1].isdigit() and words[2].isdigit()):
+            if len(words) != 3 or not (words[1].isdecimal() and words[2].isdecimal()):
                 raise ValueError(f"{place}: expected T1, LABEL START END and the text, with tabs between. Got {line!r}.")
             span = TextSpan(int(words[1]), int(words[2]), words[0])
             if len(cells) > 2 and text[span.start : span.end].split() != cells[2].split():

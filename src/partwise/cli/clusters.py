@@ -7,7 +7,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from partwise.engine.cluster_map import on_cluster
 from partwise.tasks.common.command_options import Refusal
+
+
+@contextlib.contextmanager
+def working_on(where: str | None) -> Iterator[Any]:
+    """Pieces of work (`partwise.engine.cluster_map`) are done on the cluster that is meant, if one is, as long as this lasts."""
+    with cluster_client(where) as client, on_cluster(client):
+        yield client
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ A task declares the options that its ``predict``, ``evaluate``, ``inspect``, ``s
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,12 @@ def load(path: Path, jobs: int | None = None) -> tuple[Any, RegisteredTask]:
     if jobs is not None:
         model.n_jobs = jobs
     return model, BY_ESTIMATOR[type(model).__name__]
+
+
+@functools.lru_cache(maxsize=1)
+def loaded_once(model: str, age: int, jobs: int) -> tuple[Any, RegisteredTask]:
+    """A model, once for each process."""
+    return load(Path(model), jobs)
 
 
 def alone(verb: str, given: dict[str, Any]) -> tuple[RegisteredTask, Any] | None:

@@ -74,4 +74,11 @@ def filled(options: type[Kind], given: dict[str, Any]) -> Kind:
 
 JOBS = Parameter("jobs", int, "Threads for passes over all data; -1: all cores. Never changes the result.", ("--jobs", "-j"), 1)
 JSON = Parameter("as_json", bool, "Print one JSON object on stdout, and what is for people on stderr.", ("--json",), False)
+CLUSTER = Parameter(
+    "cluster",
+    str | None,
+    "Do it on a dask cluster, whose workers see the files: tcp://scheduler:8786, or local[4]: four processes here.",
+    ("--cluster",),
+    None,
+)
 QUIET = Parameter("quiet", bool, "Print nothing but errors and what was asked for.", ("--quiet", "-q"), False)

@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import working_on
 from partwise.cli.common import in_words, print_json
-from partwise.cli.options import JSON, QUIET, Parameter, Verb, as_parameters, filled
+from partwise.cli.options import CLUSTER, JSON, QUIET, Parameter, Verb, as_parameters, filled
 from partwise.cli.progress import spinner, warnings_as_notes
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import LEARNING, OUTPUT, Refusal
@@ -53,6 +54,7 @@ def verb(task: RegisteredTask) -> Verb:
         Parameter("dtype", str | None, "Of features that are numbers: float64 or float32.", ("--dtype",), None, LEARNING),
         *(one for one in as_parameters(own.options, task.core) if one.name not in NOT_HERE),
         Parameter("jobs", int, "Processes that read and pack; the result is the same.", ("--jobs", "-j"), 1, None, {"min": 1}),
+        CLUSTER._replace(text="Read here, and do the rest on a dask cluster: tcp://scheduler:8786, or local[4]: four processes."),
         JSON,
         QUIET,
     ]
@@ -67,7 +69,11 @@ def pack_them(task: RegisteredTask, given: dict[str, Any], options: Any) -> None
         raise Refusal("Files are read twice, which standard input cannot be: give names of files.")
     seconds, more = Seconds(), {} if given["dtype"] is None else {"dtype": given["dtype"]}
     quiet = given["quiet"] or given["as_json"]
-    with spinner("packing", quiet) as say, warnings_as_notes(lambda text: None if quiet else print(text, file=sys.stderr)):
+    with (
+        working_on(given["cluster"]),
+        spinner("packing", quiet) as say,
+        warnings_as_notes(lambda text: None if quiet else print(text, file=sys.stderr)),
+    ):
         corpus = pack_files(task, given["files"], given["output"], options, more, given["jobs"], given["shard_megabytes"], say)
     seconds("pack")
     about = {key: value for key, value in corpus.manifest["about"].items() if key != "describe"}

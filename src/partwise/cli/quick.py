@@ -77,8 +77,11 @@ def read(parameters: Sequence[Parameter], words: Sequence[str]) -> dict[str, Any
                 found.setdefault(one.name, []).append(value)
                 continue
         elif places:
-            one = places.pop(0)
+            one = places[0] if is_list(places[0]) else places.pop(0)  # a list takes all words that are left
             value = value_of(one, word)
+            if is_list(one) and value is not None:
+                found.setdefault(one.name, []).append(value)
+                continue
         else:
             return None
         if value is None or one.name in found:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import working_on
 from partwise.cli.common import in_words, print_json
 from partwise.cli.options import JSON, QUIET, Parameter, Verb, as_parameters, filled
 from partwise.cli.progress import ProgressLines
@@ -24,6 +25,9 @@ class Options:
     )
     out: Path | None = option(None, "Folder for results. (default: reproduction/NAME)", "--out", "-o")
     jobs: int = option(None, "Processes.", "--jobs", "-j", min=1, default=1)
+    cluster: str | None = option(
+        None, "Run cells on a dask cluster, whose workers see data and results: tcp://scheduler:8786, or local[4]."
+    )
     fresh: bool = option(None, "Start over; by default cells that are done are not run again.", "--fresh", default=False)
     known: Path | None = option(
         None, "Results of another run, say docs/results/NAME.json: cells in that file are not run again.", "--from"
@@ -57,7 +61,10 @@ def run(name: str | None, as_json: bool, quiet: bool, **given: Any) -> None:
     if o.known is not None and not o.known.is_file():
         raise Refusal(f"there are no results to go on from: {o.known} is not a file.")
     how: dict[str, Any] = {"jobs": o.jobs, "fresh": o.fresh, "known": o.known, "report": report}
-    summary, tables = runner.reproduce(name, o.setting, o.data, out, **how)
+    if o.cluster is not None:  # workers are in folders of their own
+        out, o.data = out.absolute(), None if o.data is None else o.data.absolute()
+    with working_on(o.cluster):
+        summary, tables = runner.reproduce(name, o.setting, o.data, out, **how)
     text = "\n\n".join([f"{summary['about']} ({o.setting})", *(table.markdown() for table in tables)])
     if summary["note"]:
         text += f"\n\n{summary['note']}"

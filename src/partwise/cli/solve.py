@@ -10,6 +10,7 @@ from typing import Any
 from partwise.cli.common import in_words, print_json, show
 from partwise.cli.options import JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths
+from partwise.files.whole_file import whole_file
 from partwise.tasks.common.command import Seconds
 from partwise.tasks.common.command_options import OUTPUT, Refusal
 
@@ -68,7 +69,8 @@ def run(file: str, method: str, marginals: bool, output: Path | None, as_json: b
         lines += in_lines(told, f"graph {k}: " if len(stored) > 1 else "")
     seconds("solve")
     if output is not None:
-        output.write_text("\n".join(written) + "\n")
+        with whole_file(output) as stream:
+            stream.write(("\n".join(written) + "\n").encode())
     if not quiet and not (output is not None and not as_json):
         show("\n".join(lines), sys.stderr if as_json else sys.stdout)
     if as_json:

@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.clusters import working_on
 from partwise.cli.common import in_words, print_json, show, write
 from partwise.cli.model_verbs import all_options, alone, load, options_for
-from partwise.cli.options import JSON, QUIET, Parameter, Verb
+from partwise.cli.options import CLUSTER, JSON, QUIET, Parameter, Verb
 from partwise.cli.paths import check_paths, is_file
 from partwise.cli.progress import ProgressLines, spinner, warnings_as_notes
 from partwise.cli.review_page import made_page, require_jinja
@@ -43,6 +44,7 @@ def verb() -> Verb:
         Parameter("file", str | None, "File with the labels to judge; gz; '-' is stdin.", default=None),
         *all_options("suspects"),
         Parameter("output", Path | None, where, ("--output", "-o"), None, OUTPUT),
+        CLUSTER._replace(text="Train those who judge on a dask cluster: tcp://scheduler:8786, or local[4]: four processes here."),
         JSON,
         QUIET,
     ]
@@ -50,7 +52,9 @@ def verb() -> Verb:
 
 
 @in_words
-def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet: bool, **given: Any) -> None:
+def run(
+    model: Path, file: str | None, output: Path | None, cluster: str | None, as_json: bool, quiet: bool, **given: Any
+) -> None:
     """Load or train, read, judge, list."""
     from partwise.tasks.common.suspects import watched
 
@@ -79,7 +83,12 @@ def run(model: Path, file: str | None, output: Path | None, as_json: bool, quiet
         seconds("load")
     if task.table is not None and task.table.is_text and is_parquet(file or model):
         raise Refusal(f"{file or model} is a parquet file, and suspects are told by lines of text: write it as text first.")
-    with warnings_as_notes(ProgressLines(quiet).say), spinner(f"reading {file or model}", quiet) as update, watched(update):
+    with (
+        warnings_as_notes(ProgressLines(quiet).say),
+        spinner(f"reading {file or model}", quiet) as update,
+        watched(update),
+        working_on(cluster),
+    ):
         listing = task.command.suspects(loaded, file or str(model), options, seconds)
     seconds("judge")
     top = options.top

@@ -40,6 +40,7 @@ class Places(Elsewhere):
         self.whole, self.edges, self.load, self.digest = whole, [int(edge) for edge in edges], load, digest
         self.n_jobs = n_jobs
         self.known: list[tuple[Any, Any]] = []  #: problems that differ from the whole in their targets, and their parts
+        self.pieces: list[tuple[Any, list[tuple[Any]]]] = []  #: what was cut last, and its pieces
         self.by_targets: tuple[Any, Any] = (None, None)
         self.root = self.first_parts()
 
@@ -53,8 +54,8 @@ class Places(Elsewhere):
     def remember(self, problem: Any, targets: np.ndarray, starts: np.ndarray, retarget: Callable[[Any, np.ndarray], Any]) -> None:
         """`problem` is the whole with these targets, example i having those from starts[i] on."""
         if self.by_targets[0] is not targets:
-            pieces = [targets[starts[a] : starts[b]] for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
-            self.by_targets = (targets, self.root.then(retarget, pieces=[(piece,) for piece in pieces]))
+            pieces = [(targets[starts[a] : starts[b]],) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+            self.by_targets = (targets, self.root.then(retarget, pieces=pieces))
         self.known = [*self.known[-3:], (problem, self.by_targets[1])]
 
     def parts_of(self, problem: Any) -> Any:
@@ -63,9 +64,14 @@ class Places(Elsewhere):
             return self.root
         return next((parts for known, parts in reversed(self.known) if known is problem), None)
 
-    def cut(self, values: np.ndarray) -> list[np.ndarray]:
-        """One number, or row, for each example, as a piece for each part."""
-        return [values[a:b] for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+    def cut(self, values: np.ndarray) -> list[tuple[np.ndarray]]:
+        """A number, or row, for each example, as pieces for the parts; the same list for the same array, which may not change."""
+        for known, pieces in self.pieces:
+            if known is values:
+                return pieces
+        pieces = [(values[a:b],) for a, b in zip(self.edges[:-1], self.edges[1:], strict=True)]
+        self.pieces = [*self.pieces[-3:], (values, pieces)]
+        return pieces
 
 
 class PlacedParts:
@@ -106,16 +112,15 @@ class PlacedParts:
     ) -> Any:
         """The same added up along a fixed tree: add(left, right)."""
         found = self.each(function, *shared, pieces=pieces)
-        return along_tree(len(found), found.__getitem__, add)
+        return along_tree(0, len(found), lambda a, b: found[a], add)
 
 
-def along_tree(n: int, leaf: Callable[[int], Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The leaves 0 .. n - 1 added up, neighbours first; always in the same order."""
+def along_tree(first: int, last: int, leaf: Callable[[int, int], Any], add: Callable[[Any, Any], Any], few: int = 1) -> Any:
+    """The sum over parts first .. last - 1, neighbours first; always in the same order.
 
-    def between(a: int, b: int) -> Any:
-        if b - a == 1:
-            return leaf(a)
-        middle = (a + b) // 2
-        return add(between(a, middle), between(middle, b))
-
-    return between(0, n)
+    A range of at most `few` parts is asked for as a whole, leaf(a, b). It is this sum itself, so `few` changes nothing.
+    """
+    if last - first <= few:
+        return leaf(first, last)
+    middle = (first + last) // 2
+    return add(along_tree(first, middle, leaf, add, few), along_tree(middle, last, leaf, add, few))

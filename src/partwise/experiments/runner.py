@@ -24,6 +24,7 @@ from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
+from partwise.engine.cluster_map import CLIENT, mapped
 from partwise.experiments import get_experiment
 from partwise.experiments.experiment import SETTINGS, Experiment, Result, Table, settings_of
 from partwise.experiments.stored import finite, read_results, write_json, write_results
@@ -127,7 +128,11 @@ def run_cells(
 
 
 def each_done(experiment, data, cells, paths, stamp, todo, jobs) -> Iterator[tuple[int, Result]]:
-    """(number, result) of each cell in `todo` as it ends."""
+    """(number, result) of each cell in `todo` as it ends; on a cluster, in their order."""
+    if CLIENT.get() is not None:
+        pieces = [(paths[k], cells[k]) for k in todo]
+        yield from zip(todo, mapped(run_piece, pieces, experiment, data, stamp), strict=True)
+        return
     if jobs <= 1 or len(todo) <= 1:
         for k in todo:
             yield k, run_cell(experiment, data, paths[k], cells[k], stamp)
@@ -145,6 +150,11 @@ def each_done(experiment, data, cells, paths, stamp, todo, jobs) -> Iterator[tup
                 yield numbers[future], future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def run_piece(piece: tuple[Path, Any], experiment: Experiment, data: Path, stamp: list[list[Any]]) -> Result:
+    """A cell, on a cluster."""
+    return run_cell(experiment, data, *piece, stamp)
 
 
 def watch_parent() -> None:

@@ -6,13 +6,16 @@ only NamedTuples of this library are made from such text: nothing in a file is e
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+DTYPE = re.compile(r"[<>|=]?[?A-Za-z]+\d{0,9}")  #: "<f8", "|b1", "float32"
 HOMES = ("partwise.structures.", "partwise.features.")  #: where types of packed problems are
 
 
@@ -58,6 +61,9 @@ def together(about: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
     if tuple(about["fields"]) != kind._fields:
         raise ValueError(f"{kind.__name__} has other fields")
     for name, item in about["fields"].items():
+        annotated = next(one.__annotations__[name] for one in kind.__mro__ if name in getattr(one, "__annotations__", ()))
+        if (getattr(annotated, "__forward_arg__", "") == "np.ndarray") != (item == "array"):
+            raise ValueError(f"{prefix}{name} is an array, or should not be one")
         if item == "array":
             if prefix + name not in arrays:
                 raise ValueError(f"the array {prefix + name!r} is missing")
@@ -65,7 +71,7 @@ def together(about: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
         elif isinstance(item, dict) and "type" in item:
             found[name] = together(item, arrays, f"{prefix}{name}.")
         elif isinstance(item, dict) and list(item) == ["numpy"]:
-            found[name] = np.dtype(str(item["numpy"][0])).type(item["numpy"][1])
+            found[name] = dtype_called(item["numpy"][0]).type(item["numpy"][1])
         elif isinstance(item, dict) and list(item) == ["float"]:
             found[name] = float(item["float"])
         elif isinstance(item, bool | int | float):
@@ -73,6 +79,17 @@ def together(about: Any, arrays: Mapping[str, np.ndarray], prefix: str = "") -> 
         else:
             raise ValueError(f"{prefix}{name} is {str(item)[:40]}")
     return kind(**found)
+
+
+def dtype_called(name: Any) -> np.dtype:
+    """A type of numpy's by its name in a file; a ValueError for anything else.
+
+    For `numpy.dtype` a name may be a whole language, parts of which it gives to Python's parser: ``"(2,<i4"`` is a SyntaxError.
+    """
+    if isinstance(name, str) and DTYPE.fullmatch(name):
+        with contextlib.suppress(TypeError):
+            return np.dtype(name)
+    raise ValueError(f"{str(name)[:40]!r} is no type of an array")
 
 
 def type_called(name: Any) -> Any:

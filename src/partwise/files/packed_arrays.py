@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from partwise.files.named_arrays import dtype_called
 from partwise.files.version import __version__
 from partwise.files.whole_file import whole_file
 
@@ -106,7 +107,7 @@ class PackedWriter:
         for done in lines[1:]:
             self.notes.append(done["note"])
             self.rows = {str(name): int(n) for name, n in done["rows"].items()}
-            self.kinds = {str(name): (np.dtype(kind), tuple(tail)) for name, (kind, tail) in done["kinds"].items()}
+            self.kinds = {str(name): (dtype_called(kind), tuple(tail)) for name, (kind, tail) in done["kinds"].items()}
         for name, n in self.rows.items():
             size = HEADER + n * self._bytes_of_row(name)
             file_path = self._place(name)
@@ -115,6 +116,9 @@ class PackedWriter:
             os.truncate(file_path, size)
         with open(path, "wb") as file:
             file.writelines(json.dumps(line).encode() + b"\n" for line in lines)
+        for name in os.listdir(self.folder):  # arrays of a part that did not get into the journal, whole files without a name yet
+            if (name.endswith(".npy") and name.removesuffix(".npy") not in self.rows) or name.endswith(".tmp"):
+                os.unlink(os.path.join(self.folder, name))
         return True
 
     def _clear(self) -> None:
@@ -270,7 +274,7 @@ def map_arrays(path: str, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
     for name, about in manifest["arrays"].items():
         place = os.path.join(path, f"{name}.npy")
         try:
-            kind, shape = np.dtype(about["dtype"]), tuple(int(n) for n in about["shape"])
+            kind, shape = dtype_called(about["dtype"]), tuple(int(n) for n in about["shape"])
             if kind.kind not in "biuf" or min(shape, default=0) < 0 or os.sep in name:
                 raise TypeError
         except (TypeError, KeyError, ValueError):

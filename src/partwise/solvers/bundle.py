@@ -47,7 +47,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.memory import available_memory
 from partwise.losses.penalty import inner
-from partwise.objective import Value, loss_gradient
+from partwise.objective import Value, loss_gradient, losses_at
 from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.cuts import Cuts
 from partwise.solvers.qp import solve_master
@@ -107,9 +107,10 @@ def look_at(task: Task, pool: list[np.ndarray], w: np.ndarray) -> Point:
     """R and a subgradient at `w`, in memory from the pool: one pass over the examples."""
     w = w.astype(task.dtype, copy=False)
     losses = np.zeros(task.n)
-    a = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, pool)
-    exact, risk = w.astype(np.float64, copy=False), float(task.C @ losses)
+    a, risk = loss_gradient(task.problem, task.loss, task.C, w, losses, task.n_jobs, pool, each=False)
+    exact = w.astype(np.float64, copy=False)
     if not math.isfinite(risk):
+        losses = losses_at(task.problem, task.loss, w, task.n_jobs)
         worst = int(np.argmin(np.isfinite(losses)))
         raise ValueError(f"The loss of example {worst} is infinite: the constraints forbid its target.")
     return Point(exact, risk, a, inner(exact, exact, task.penalty_weight), float(a @ exact))

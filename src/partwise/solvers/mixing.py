@@ -125,7 +125,7 @@ class Mixed(Solver):
         parts, places = parts_elsewhere(task.n_jobs, task.problem), task.n_jobs
         if parts is None:
             raise ValueError("Mixed works on examples in several places: there are none.")
-        C, n = places.cut(task.C), len(places)
+        C, n = [piece for (piece,) in places.cut(task.C)], len(places)
         counts = list(state.counts) if len(state.counts) else [np.zeros(0)] * n
         shares = [len(own) / task.n for own in C]
         how = {"loss": task.loss, "seed": task.seed, "dtype": task.dtype, "epochs": self.epochs}

@@ -207,6 +207,7 @@ def test_marginals_are_differences_of_the_sum():
         assert slope == pytest.approx(base[k], rel=1e-5, abs=1e-7), tying().names[k]
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("scale", [0.05, 1.0, 200.0])
 def test_long_sequences_and_large_scores_stay_finite(scale):
     rng = np.random.default_rng(2)
@@ -222,6 +223,7 @@ def test_long_sequences_and_large_scores_stay_finite(scale):
         np.testing.assert_array_equal(np.flatnonzero(out >= 0), np.flatnonzero((pairs + pairs.T).sum(0) > 0.5))
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("score", [2.0, -2.0])
 def test_sums_of_long_sequences_are_formed_at_their_own_rate(score, monkeypatch):
     """e^900 and e^-900, of one structure. In logarithms it would be so, too: interpreted, that they are not used is seen."""

@@ -97,6 +97,7 @@ class Align(Command):
         aligner = make(templates=None if options.template_file is None else written_lines(options.template_file))
         how: dict[str, Any] = {"encoding": options.encoding, "aligned": True, "all_pairs": options.all_pairs}
         pairs = read_alignments(file, **how, first=options.first)
+        pairs.warn_of_names()
         held_out = None if dev is None else read_alignments(dev, **how)
         letters = int(pairs.lengths.sum())
 

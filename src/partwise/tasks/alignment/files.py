@@ -12,6 +12,7 @@ Sequences of FASTA files are taken two by two; or all pairs of a multiple alignm
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -92,6 +93,17 @@ class AlignedPairs:
     def place(self, pair: int) -> str:
         """Where a pair is, in words."""
         return f"{self.name}, line {self.lines[pair]}" if self.lines else f"pair {pair}"
+
+    def warn_of_names(self) -> None:
+        """A note if no row has a gap: then each place is opposite the one below it, and perhaps these are names, not rows."""
+        if self.partners is not None and len(self) and not any((own == GAP).any() for own in self.partners):
+            if all(len(a) == len(b) for a, b in zip(self.first, self.second, strict=True)):
+                warnings.warn(
+                    f"{self.place(0)}: {self.first[0][:20]!r} and {self.second[0][:20]!r} were taken for aligned rows, and so "
+                    "on; not one has a gap. If they are names, say which columns are the rows: with a first line that has 'row1' "
+                    "and 'row2'.",
+                    stacklevel=2,
+                )
 
     def identity(self) -> np.ndarray:
         """(N,) share of aligned pairs of places with the same letter; nan where nothing is aligned."""

@@ -45,7 +45,7 @@ def is_dtype(value: Any) -> bool:
     """Whether weights may be of that type."""
     try:
         return np.dtype(value) in (np.float32, np.float64)
-    except TypeError:
+    except (TypeError, ValueError, SyntaxError):  # numpy gives parts of a string to Python's parser
         return False
 
 

@@ -26,6 +26,7 @@ import numpy as np
 
 from partwise.features.given_labels import LONGEST
 from partwise.features.sparse_weights import n_not_zero, without_small
+from partwise.files.named_arrays import dtype_called
 from partwise.files.tensors import SEALED, ModelFileError, read_tensors, write_tensors
 from partwise.files.version import __version__
 from partwise.losses.records import LOSS_KINDS, Family
@@ -122,7 +123,7 @@ def from_json(value: Any) -> Any:
 
 
 def _dtype(name: Any, kinds: str) -> np.dtype:
-    dtype = np.dtype(str(name))
+    dtype = dtype_called(name)
     if dtype.kind not in kinds:
         raise ValueError(f"unknown type {name!r}")
     return np.dtype("U") if dtype.kind == "U" else dtype  # a string type could claim any length per item: let the items decide

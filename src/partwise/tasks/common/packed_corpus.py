@@ -8,6 +8,7 @@ some of them. How shards were cut changes nothing for solvers that look at all e
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import zlib
@@ -47,9 +48,9 @@ class PackedCorpus:
     def __init__(self, path: Any, verify: bool = True):
         self.path, self.verify = os.path.abspath(os.fspath(path)), verify
         self.manifest = read_manifest(self.path)
-        if self.manifest.get("estimator") not in BY_ESTIMATOR:
+        if str(self.manifest.get("estimator")) not in BY_ESTIMATOR:
             raise PackedError(f"{self.path!r} was packed for a {self.manifest.get('estimator')!r}, which is not known here.")
-        try:
+        with self._in_words():
             self.shards = np.array(self.manifest["shards"], np.int64)
             self._sums = [int(number) for number in self.manifest["shard_crc32"]]
             described = dict(self.manifest["problems"])
@@ -57,12 +58,22 @@ class PackedCorpus:
             self._problems = {name: together(about, below(arrays, prefix(name))) for name, about in described.items()}
             self.problem = self._problems[""]
             self._check()
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            if isinstance(error, PackedError):
-                raise
-            raise PackedError(f"{self.path!r} is damaged or was altered: {error}") from None
+            self._shared = int(self.manifest["shared_crc32"])
+            self._beside = {str(name): int(number) for name, number in self.manifest["beside_crc32"].items()}
+            self._digest = int(self.manifest["crc32"])
+            kernels.take(self.problem, slice(0, 0))  # which shows whether its parts are what they should be
         self._weights = {name: arrays.get(f"{prefix(name)}sample_weight") for name in self._problems}
         self._sound: set[int] = set()  #: shards whose checksum was right
+
+    @contextlib.contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Whatever goes wrong with a manifest that lies is a PackedError."""
+        try:
+            yield
+        except PackedError:
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise PackedError(f"{self.path!r} is damaged or was altered: {type(error).__name__}: {error}") from None
 
     def _check(self) -> None:
         edges, n = self.shards, int(kernels.n_examples(self.problem))
@@ -95,7 +106,7 @@ class PackedCorpus:
     @property
     def digest(self) -> int:
         """A checksum of everything in it."""
-        return int(self.manifest["crc32"])
+        return self._digest
 
     @property
     def weight(self) -> np.ndarray | None:
@@ -112,12 +123,16 @@ class PackedCorpus:
         """The estimator that packed it: it has learnt everything but weights."""
         from partwise.tasks.common import model_file
 
-        return model_file.load(os.path.join(self.path, MODEL), plain=True)
+        try:
+            return model_file.load(os.path.join(self.path, MODEL), plain=True)
+        except FileNotFoundError:
+            raise PackedError(f"{self.path!r} is not whole: the file {MODEL!r} is missing.") from None
 
     def shard(self, k: int) -> Any:
         """The examples of shard k, as a problem; a shard that is damaged is a PackedError that names it."""
         first, last = (int(edge) for edge in self.shards[k : k + 2])
-        part = kernels.take(self.problem, slice(first, last))
+        with self._in_words():
+            part = kernels.take(self.problem, slice(first, last))
         if self.verify and k not in self._sound:
             if checksum_of(part, self.problem) != self._sums[k]:
                 raise PackedError(
@@ -129,10 +144,12 @@ class PackedCorpus:
     def verified(self) -> PackedCorpus:
         """Itself, all checksums compared, if that is wanted."""
         if self.verify and len(self._sound) < self.n_shards:
-            if shared_checksum(self.problem) != self.manifest["shared_crc32"]:
+            with self._in_words():
+                shared = shared_checksum(self.problem)
+            if shared != self._shared:
                 raise PackedError(f"{self.path!r}: what all its shards share is damaged: its checksum does not match.")
             for name, problem, _ in self.beside():
-                if checksum_of(problem, None) != self.manifest["beside_crc32"].get(name):
+                if checksum_of(problem, None) != self._beside.get(name):
                     raise PackedError(f"{self.path!r}: the problem {name!r} is damaged: its checksum does not match.")
             for k in range(self.n_shards):
                 self.shard(k)
@@ -158,7 +175,7 @@ class PackedCorpus:
         return DaskPlaces(client, *given, digest=self.digest, versions=versions)
 
 
-LEAVES = 32  # parts that a cluster works on, at most: a sum of gradients costs an addition for each
+LEAVES = 128  # parts that a cluster works on, at most: so many threads have something to do, and each part costs an addition
 
 
 def client_of(engine: Any) -> Any:

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.cluster_map import mapped
 from partwise.passes import Evidence, evidence, gather, no_evidence
 
 if TYPE_CHECKING:  # imported by those who judge: a model that only answers needs none of it
@@ -151,11 +152,9 @@ def judge(
     trust = np.ones(n) if weight is None else weight
     rounds = ROUNDS if learner._loss().is_convex else 1
     for turn in range(rounds):
-        learnt = []
-        for fold in range(folds):
-            others = np.flatnonzero(part != fold)
-            learnt.append((unfitted(learner), np.flatnonzero(part == fold)))
-            train_judge(learnt[-1][0], kernels.take(problem, others), trust[others], seed, (turn * folds + fold, rounds * folds))
+        pieces = ((part != fold, trust, (turn * folds + fold, rounds * folds)) for fold in range(folds))
+        those_trained = mapped(trained_judge, pieces, learner, problem, seed)
+        learnt = [(one, np.flatnonzero(part == fold)) for fold, one in enumerate(those_trained)]
         tell("weighing what the judges say")
         found, those = judgement_of(problem, learnt, seed, model.n_jobs, conclude)
         right = np.maximum(1.0 - probability(found.examples), LEAST_WEIGHT)
@@ -163,6 +162,14 @@ def judge(
     if judges is not None:
         judges += those
     return found
+
+
+def trained_judge(piece: tuple[np.ndarray, np.ndarray, tuple[int, int]], like: Any, problem: Any, seed: int) -> Any:
+    """One who judges, who has learnt from the examples that are marked, here or on a cluster."""
+    marked, trust, place = piece
+    learner, others = unfitted(like), np.flatnonzero(marked)
+    train_judge(learner, kernels.take(problem, others), trust[others], seed, place)
+    return learner
 
 
 def train_judge(learner: Any, problem: Any, weight: np.ndarray, seed: int, place: tuple[int, int]) -> None:

@@ -26,6 +26,7 @@ from partwise.structures.factor_graph.layout import DENSE
 from partwise.structures.factor_graph.model import FactorGraph, Variables
 
 MOST_ENTRIES = 100_000_000  # of all tables together
+MOST_STATES = 10_000_000  # of all variables together: a number in the file, which need not have a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +88,10 @@ class Words:
     def count(self, what: str, least: int = 0) -> int:
         """The next, an int."""
         word = self._next(what)
-        if not word.lstrip("+").isdigit() or int(word) < least:
-            raise ValueError(f"{self.name}: expected {what}, an int in the range [{least}, inf). Got {word!r} (word {self.at}).")
+        if len(word) > 20 or not word.lstrip("+").isdecimal() or int(word) < least:
+            raise ValueError(
+                f"{self.name}: expected {what}, an int in the range [{least}, inf). Got {word[:40]!r} (word {self.at})."
+            )
         return int(word)
 
     def numbers(self, n: int, what: str) -> np.ndarray:
@@ -117,6 +120,8 @@ def read_uai(text: str, name: str = "the text") -> StoredGraph:
     """The graph of a text in the UAI format."""
     words = Words(text, name)
     sizes = [words.count(f"the states of variable {v}", 1) for v in range(words.count("the number of variables"))]
+    if sum(sizes) > MOST_STATES:
+        raise ValueError(f"{name}: the variables have {sum(sizes):,} states, more than {MOST_STATES:,}.")
     scopes = []
     for f in range(words.count("the number of factors")):
         scope = [words.count(f"a variable of factor {f}") for _ in range(words.count(f"the number of variables of factor {f}"))]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.files.text_source import open_bytes, read_bytes, to_text
+from partwise.files.whole_file import whole_file
 
 
 class Graph(NamedTuple):
@@ -204,8 +204,8 @@ def write_graphs(path: Any, graphs: list[Any], labels: list[Any] | None = None) 
     [['a', 'b']]
     """
     rows = [as_row(g, None if labels is None else y) for g, y in zip(graphs, labels or [None] * len(graphs), strict=True)]
-    with open(os.fspath(path), "w", encoding="utf-8") as file:
-        file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    with whole_file(path) as file:
+        file.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode())
 
 
 def as_row(graph: Any, labels: Any = None) -> dict[str, Any]:

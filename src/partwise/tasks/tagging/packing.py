@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.cluster_map import CLIENT, mapped
 from partwise.features.given_labels import GivenLabels
 from partwise.losses.records import get_loss
 from partwise.tasks.common.packing import Packing, names_of
@@ -49,6 +50,11 @@ class Worker:
 
     def __init__(self, tagger: Any, source: Source, n_columns: int, column: int, encoder: Any = None):
         self.tagger, self.source, self.n_columns, self.column, self.encoder = tagger, source, n_columns, column, encoder
+
+    @staticmethod
+    def do(text: Text, verb: str, worker: Worker) -> Any:
+        """What a worker makes of a part."""
+        return getattr(worker, verb)(text)
 
     def read(self, text: Text) -> Columns | None:
         """The cells of a part; None if there are no tokens in it."""
@@ -149,8 +155,8 @@ def texts(files: Sequence[str]) -> Iterator[Text]:
 
 def in_processes(worker: Worker, verb: str, parts: Iterator[Text], jobs: int, done: int = 0) -> Iterator[Any]:
     """What the workers make of the parts, in their order; parts without tokens make nothing, and the first `done` are skipped."""
-    if jobs <= 1:
-        made = (getattr(worker, verb)(part) for part in parts)
+    if jobs <= 1 or CLIENT.get() is not None:
+        made = mapped(Worker.do, parts, verb, worker, ahead=AHEAD)
         number = count()
         yield from (one for one in made if one is not None and next(number) >= done)
         return
@@ -182,4 +188,4 @@ def _begin(worker: Worker) -> None:
 
 
 def _do(verb: str, part: Text) -> Any:
-    return getattr(_OWN[0], verb)(part)
+    return Worker.do(part, verb, _OWN[0])
