@@ -37,7 +37,7 @@ def _tables(transitions: Tensor, start: Tensor, stop: Tensor) -> list[int]:
     return [t.stride(0) if t.dim() > d and t.shape[0] > 1 else 0 for t, d in ((transitions, 2), (start, 1), (stop, 1))]
 
 
-class Workspace:
+class ScanMemory:
     """The one workspace of a batch: forward and backward states (rows, L), shifts (rows,), flags (B, 2)."""
 
     def __init__(self, rows: int, L: int, B: int, memory: Tensor):
@@ -67,8 +67,8 @@ def scan(
     """
     rows, L = emissions.shape
     B = lengths.shape[0]
-    memory = torch.empty(Workspace.size(rows, L, B), dtype=torch.float32, device=emissions.device)
-    states = Workspace(rows, L, B, memory)
+    memory = torch.empty(ScanMemory.size(rows, L, B), dtype=torch.float32, device=emissions.device)
+    states = ScanMemory(rows, L, B, memory)
     out = torch.empty(B, dtype=torch.float32, device=emissions.device)
     given = (emissions, begins, lengths, transitions, start, stop)
     y = begins if gold is None else gold
@@ -87,7 +87,7 @@ def scan(
 
 
 def _scan_chunks(
-    given: tuple, y: Tensor, gold: bool, out: Tensor, states: Workspace, strides: list[int], width: int, sizes: dict
+    given: tuple, y: Tensor, gold: bool, out: Tensor, states: ScanMemory, strides: list[int], width: int, sizes: dict
 ) -> None:
     emissions, begins, lengths, transitions, start, stop = given
     L, B, device = emissions.shape[1], lengths.shape[0], emissions.device
@@ -121,7 +121,7 @@ def gradient(
     """
     rows, L = emissions.shape
     B, device = lengths.shape[0], emissions.device
-    states = Workspace(rows, L, B, memory)
+    states = ScanMemory(rows, L, B, memory)
     tokens = 64 if L <= 64 else 16
     tiles = max(1, -(-width // tokens))
     group = 1 if each else max(1, -(-B // PROGRAMS))
