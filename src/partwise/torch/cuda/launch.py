@@ -18,9 +18,8 @@ _compiled: dict[tuple, Any] = {}
 
 
 def launch(
-    kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, maxnreg: int | None = None,
-    **constants: Any,
-) -> None:  # fmt: skip
+    kernel: Any, grid: tuple[int, ...], *arguments: Any, num_warps: int = 4, num_stages: int = 2, **constants: Any
+) -> None:
     """Run a kernel on a grid of programs.
 
     From the second time on with arguments of one kind the compiled kernel is run directly: Triton's own way from Python to
@@ -34,11 +33,11 @@ def launch(
     device = arguments[0].device.index
     if device != torch.cuda.current_device():
         with torch.cuda.device(device):
-            return launch(kernel, grid, *arguments, num_warps=num_warps, num_stages=num_stages, maxnreg=maxnreg, **constants)
+            return launch(kernel, grid, *arguments, num_warps=num_warps, num_stages=num_stages, **constants)
     key = (id(kernel), device, num_warps, num_stages, *constants.values(), *map(_kind, arguments))
     ready = _compiled.get(key)
     if ready is None:
-        _compiled[key] = kernel[grid](*arguments, num_warps=num_warps, num_stages=num_stages, maxnreg=maxnreg, **constants)
+        _compiled[key] = kernel[grid](*arguments, num_warps=num_warps, num_stages=num_stages, **constants)
         return
     width, height, depth = (*grid, 1, 1)[:3]
     stream = torch._C._cuda_getCurrentRawStream(device)

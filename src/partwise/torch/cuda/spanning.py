@@ -116,7 +116,7 @@ def trees(scores: Tensor, lengths: Tensor, single_root: bool, dtype: torch.dtype
     width = power_of_2(n + 1)
     launch(
         eliminate, (B,), scores.contiguous(), lengths, room, found, values, n, SINGLE=single_root, NP=width,
-        num_warps=1 if width == 16 else 4 if width == 32 else 8, maxnreg=128,
+        num_warps=1 if width == 16 else 8,
     )  # fmt: skip
     return values, found
 
