@@ -170,7 +170,7 @@ class CRF(BaseEstimator):
         self.pair_attributes = pair_attributes
         self.label_pairs = label_pairs
 
-    def fit(self, X, y, X_dev=None, y_dev=None):
+    def fit(self, X, y, X_dev=None, y_dev=None, *, dense=None, dense_dev=None, token_weight=None):
         """Train from nothing.
 
         Parameters
@@ -180,10 +180,23 @@ class CRF(BaseEstimator):
         X_dev, y_dev : optional
             Held-out data to be looked at after every epoch, for the log. As in CRFsuite they neither stop the training nor
             choose the model; ``SequenceLabeler.fit(validation=)`` does both.
+        dense, dense_dev, token_weight : optional
+            Ours: a matrix beside the attributes of each sequence, and what tokens count; see ``SequenceLabeler.fit``.
         """
-        return self.fit_watched(X, y, X_dev, y_dev)
+        return self.fit_watched(X, y, X_dev, y_dev, dense=dense, dense_dev=dense_dev, token_weight=token_weight)
 
-    def fit_watched(self, X, y, X_dev=None, y_dev=None, watch: Callable[[dict[str, Any]], None] | None = None):
+    def fit_watched(
+        self,
+        X,
+        y,
+        X_dev=None,
+        y_dev=None,
+        watch: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        dense=None,
+        dense_dev=None,
+        token_weight=None,
+    ):
         """`fit` that calls `watch` with what each iteration saw, an entry of ``training_log_.iterations``. Ours."""
         if (X_dev is None) != (y_dev is None):
             raise ValueError("X_dev and y_dev belong together: pass both, or neither.")
@@ -192,38 +205,41 @@ class CRF(BaseEstimator):
             X_dev, y_dev = as_sequences(X_dev), as_labels(y_dev)
         labeler, log = make_labeler(self)
         log.watch = watch
-        labeler.fit(X, y, validation=None if X_dev is None else (X_dev, y_dev))
+        held_out = None if X_dev is None else (X_dev, y_dev, None, dense_dev)
+        labeler.fit(X, y, dense=dense, token_weight=token_weight, validation=held_out)
         labeler.callbacks = None
         if X_dev is not None:
             labeler.weights_ = log.weights  # the last ones; the labeler has kept the best ones
         leave_out_unused(labeler)
-        log.finish(y_dev, None if X_dev is None else labeler.predict(X_dev))
+        log.finish(y_dev, None if X_dev is None else labeler.predict(X_dev, dense=dense_dev))
         self._too_sure = labeler.temperature_ is None and X_dev is None
         if labeler.temperature_ is None:
-            held_out = (X[:CALIBRATED], y[:CALIBRATED]) if X_dev is None else (X_dev, y_dev)
-            labeler.calibrate(*held_out)
+            if X_dev is None:
+                labeler.calibrate(X[:CALIBRATED], y[:CALIBRATED], dense=None if dense is None else dense[:CALIBRATED])
+            else:
+                labeler.calibrate(X_dev, y_dev, dense=dense_dev)
         self._labeler, self.training_log_ = labeler, log
         if self.model_filename is not None:
             labeler.save(self.model_filename)
         return self
 
-    def calibrate(self, X, y):
+    def calibrate(self, X, y, *, dense=None):
         """Fit probabilities to held-out data, for a model of ap, pa or arow. Not in sklearn-crfsuite."""
-        self.labeler_.calibrate(as_sequences(X), as_labels(y))
+        self.labeler_.calibrate(as_sequences(X), as_labels(y), dense=dense)
         self._too_sure = False
         return self
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
-    def predict(self, X):
+    def predict(self, X, *, dense=None):
         """The best labelling of each sequence: an array (sequences,) of lists of labels, to compare with others by ``==``."""
-        return AnswerArray(self.labeler_.predict(as_sequences(X)))
+        return AnswerArray(self.labeler_.predict(as_sequences(X), dense=dense))
 
-    def predict_single(self, xseq):
+    def predict_single(self, xseq, *, dense=None):
         """The best labelling of one sequence: a list of labels."""
-        return self.predict([as_sequence(xseq)])[0]
+        return self.predict([as_sequence(xseq)], dense=None if dense is None else [dense])[0]
 
-    def predict_marginals(self, X):
+    def predict_marginals(self, X, *, dense=None):
         """Probabilities of the labels: an array (sequences,) of lists, for each token a dict {label: probability}.
 
         ap, pa and arow fit scores, not probabilities. Theirs are fitted to X_dev, y_dev of `fit`, or by `calibrate`; else to the
@@ -232,16 +248,16 @@ class CRF(BaseEstimator):
         if getattr(self, "_too_sure", False):
             warnings.warn(TOO_SURE, UserWarning, stacklevel=2)
         labels = self.labeler_.classes_.tolist()
-        marginals = [p.tolist() for p in self.labeler_.predict_marginals(as_sequences(X))]
+        marginals = [p.tolist() for p in self.labeler_.predict_marginals(as_sequences(X), dense=dense)]
         return AnswerArray([[dict(zip(labels, token, strict=True)) for token in p] for p in marginals])
 
-    def predict_marginals_single(self, xseq):
+    def predict_marginals_single(self, xseq, *, dense=None):
         """Probabilities of the labels of one sequence: for each token a dict {label: probability}."""
-        return self.predict_marginals([as_sequence(xseq)])[0]
+        return self.predict_marginals([as_sequence(xseq)], dense=None if dense is None else [dense])[0]
 
-    def score(self, X, y):
+    def score(self, X, y, *, dense=None):
         """Share of tokens labelled right."""
-        return self.labeler_.score(as_sequences(X), as_labels(y))
+        return self.labeler_.score(as_sequences(X), as_labels(y), dense=dense)
 
     # -- the model ----------------------------------------------------------------------------------------------------
 
@@ -311,8 +327,10 @@ def leave_out_unused(labeler: SequenceLabeler) -> None:
     encoder: Any = labeler.encoder_
     n, names = labeler.n_features_in_, labeler.feature_names_
     table = labeler.weights_.reshape(-1, len(labeler.classes_))
-    used = np.flatnonzero(table[:n].any(axis=1))
-    if len(used) < n and isinstance(encoder, AttributeEncoder):
+    if not isinstance(encoder, AttributeEncoder):
+        return
+    used = np.union1d(np.arange(encoder.n_dense), np.flatnonzero(table[:n].any(axis=1)))
+    if len(used) < n:
         encoder.vocabulary = {names[k]: place for place, k in enumerate(used.tolist())}
         labeler.weights_ = np.concatenate([table[used], table[n:]]).ravel()
 

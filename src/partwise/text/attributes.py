@@ -188,6 +188,7 @@ def _encode_dicts(tokens, numbers, grow, dtype, place):
 def _encode_nested(tokens, number, dtype, place):
     """Anything that is allowed, one attribute at a time."""
     counts, index, value = np.zeros(len(tokens), np.int64), [], []
+    vectors: dict[tuple[str, int], list[int]] = {}  # the columns of a vector: its names are made once
 
     def put(name, item, row):
         name, item = (one.decode() if isinstance(one, bytes) else one for one in (name, item))
@@ -206,9 +207,10 @@ def _encode_nested(tokens, number, dtype, place):
             for one in item:
                 put(f"{name}:{one.decode() if isinstance(one, bytes) else one}", True, row)
         elif _is_vector(item):
-            for k, one in enumerate(item.tolist() if isinstance(item, np.ndarray) else item):
-                index.append(number(f"{name}:{k}"))
-                value.append(float(one))
+            if (name, len(item)) not in vectors:
+                vectors[name, len(item)] = [number(f"{name}:{k}") for k in range(len(item))]
+            index.extend(vectors[name, len(item)])
+            value.extend(item.tolist() if isinstance(item, np.ndarray) else map(float, item))
         else:
             raise TypeError(
                 f"The value of an attribute must be a string, a bool, a number, a list of strings or of numbers, or a dict "
@@ -222,6 +224,22 @@ def _encode_nested(tokens, number, dtype, place):
             put(name, item, row)
         counts[row] = len(index) - before
     return counts, np.array(index, np.int32), np.array(value, dtype)
+
+
+def put_before(dense: np.ndarray, rows: Binary | Sparse) -> Sparse:
+    """Rows that begin with those of a matrix: its columns are the first of theirs, what they say of them already is added."""
+    n, width = dense.shape
+    ptr = rows.ptr + width * np.arange(n + 1)
+    index, value = np.empty(int(ptr[-1]), np.int32), np.ones(int(ptr[-1]), dense.dtype)
+    there = np.zeros(len(index), bool)
+    places = ptr[:-1, None] + np.arange(width)
+    there[places] = True
+    index[places], value[places] = np.arange(width, dtype=np.int32), dense
+    index[~there] = rows.index
+    if isinstance(rows, Sparse):
+        value[~there] = rows.value
+    kept = compact(ptr, index, value, np.empty(rows.n_features, np.int64))
+    return Sparse(ptr, index[:kept].copy(), value[:kept].copy(), rows.n_features)
 
 
 def _is_vector(item):

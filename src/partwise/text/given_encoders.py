@@ -14,15 +14,19 @@ import numpy as np
 
 from partwise.features.rows import Binary, Dense, Sparse, make_rows
 from partwise.files.packed_strings import pack_strings, unpack_strings
-from partwise.text.attributes import LISTS, encode
+from partwise.text.attributes import LISTS, encode, put_before
 from partwise.text.label_pairs import checked_pairs
 
 ATTRIBUTES, MATRIX, COLUMNS = "attributes", "matrix", "columns"  #: kinds of tokens
+DENSE = "dense"  #: the attribute that a matrix beside attributes stands for
 CANNOT_COUNT = "cannot count what is still to come: min_count > 1 needs all training data at once. Use fit, or min_count=1."
 
 
 class AttributeEncoder:
     """Dicts of attributes, or lists of strings (see `partwise.text.attributes`), numbered as they are first met.
+
+    A matrix beside them, ``tokens.dense``, is as if every token had an attribute "dense" that is a vector, a row of it: the names
+    ``dense:0``, ``dense:1`` and so on are the first of the vocabulary, and no strings are made of its numbers.
 
     Parameters
     ----------
@@ -30,6 +34,8 @@ class AttributeEncoder:
         Attributes that occur fewer times in the training data are left out.
     dtype
         Of the values.
+    n_dense : int
+        Columns of the matrix that has to come with the attributes.
     prefix : str, optional
         Attributes whose names begin with it are not of tokens but of label pairs: `pairs` encodes them.
     of_pairs : bool
@@ -38,20 +44,26 @@ class AttributeEncoder:
 
     kind = ATTRIBUTES
 
-    def __init__(self, min_count: int = 1, dtype: Any = np.float64, prefix: str | None = None, *, of_pairs: bool = False):
-        self.min_count, self.dtype, self.prefix, self.of_pairs = min_count, dtype, prefix, of_pairs
-        #: as in `TemplateEncoder`: makes the features of label pairs, and for which pairs each has weights, once known
-        self.pairs = AttributeEncoder(min_count, dtype, prefix, of_pairs=True) if prefix is not None and not of_pairs else None
+    def __init__(
+        self, min_count: int = 1, dtype: Any = np.float64, n_dense: int = 0, prefix: str | None = None, *, of_pairs: bool = False
+    ):
+        self.min_count, self.dtype, self.n_dense, self.prefix, self.of_pairs = min_count, dtype, n_dense, prefix, of_pairs
+        #: as in `TemplateEncoder`: makes the features of label pairs, and for which pairs each has weights, once known. Models
+        #: that were read from other programs' files have it without a prefix
+        self.pairs = AttributeEncoder(min_count, dtype, 0, prefix, of_pairs=True) if prefix is not None and not of_pairs else None
         self.pair_table: tuple[np.ndarray, np.ndarray] | None = None
-        self.vocabulary: dict[str, int] = {}
+        self.vocabulary: dict[str, int] = self._beginning()
         self._names: list[str] = []
 
     @property
     def n_features(self) -> int:
         return len(self.vocabulary)
 
+    def _beginning(self) -> dict[str, int]:
+        return {f"{DENSE}:{k}": k for k in range(self.n_dense)}
+
     def fit_transform(self, tokens: Any) -> Binary | Sparse:
-        self.vocabulary = {}
+        self.vocabulary = self._beginning()
         if self.pairs is not None:
             self.pairs.fit_transform(tokens)
             self.pair_table = None
@@ -59,6 +71,7 @@ class AttributeEncoder:
         if self.min_count == 1:
             return rows
         kept = np.bincount(rows.index, minlength=self.n_features) >= self.min_count
+        kept[: self.n_dense] = True
         self.vocabulary = {name: k for k, name in enumerate(n for n, keep in zip(self.vocabulary, kept, strict=True) if keep)}
         stays = kept[rows.index]
         ptr = np.concatenate([[0], np.cumsum(stays)])[rows.ptr]
@@ -78,6 +91,14 @@ class AttributeEncoder:
         return self._encode(tokens, grow=False)
 
     def _encode(self, tokens, grow):
+        given = 0 if tokens.dense is None or self.of_pairs else tokens.dense.shape[1]
+        if given != self.n_dense and len(tokens.tokens):
+            raise ValueError(
+                f"dense has {given} columns, but the model was fitted with {self.n_dense}."
+                if given and self.n_dense
+                else f"The model was fitted {'with' if self.n_dense else 'without'} a matrix beside the attributes: "
+                f"{f'give dense= with {self.n_dense} columns' if self.n_dense else 'leave out dense='}."
+            )
         rows = encode(self._own(tokens.tokens), self.vocabulary, grow=grow, dtype=self.dtype, place=tokens.place)
         if self.of_pairs and not isinstance(rows, Binary):
             r = int(np.searchsorted(rows.ptr, np.flatnonzero(rows.value != 1)[0], side="right")) - 1
@@ -85,7 +106,7 @@ class AttributeEncoder:
                 f"{tokens.place(r)}: attributes of label pairs ({self.prefix!r}) are there or not; they cannot have values, "
                 "nor be given twice."
             )
-        return rows
+        return put_before(tokens.dense, rows) if given else rows
 
     def _own(self, tokens: Any) -> Any:
         """The tokens with the attributes that are for this encoder; what is no token is left for `encode` to refuse."""
@@ -111,12 +132,15 @@ class AttributeEncoder:
 
     def to_state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         text, offsets = pack_strings(list(self.vocabulary))
-        model, tensors = {"min_count": self.min_count}, {"vocabulary": text, "vocabulary_offsets": offsets}
-        if self.pairs is None or self.pair_table is None:
-            return model, tensors
-        more = {f"pair_{name}": tensor for name, tensor in self.pairs.to_state()[1].items()}
-        more |= {"pair_ptr": self.pair_table[0], "pair_codes": self.pair_table[1]}
-        return {**model, "pair_prefix": self.prefix}, {**tensors, **more}
+        state: dict[str, Any] = {"min_count": self.min_count, **({"n_dense": self.n_dense} if self.n_dense else {})}
+        if self.prefix is not None:
+            state["pair_prefix"] = self.prefix
+        more: dict[str, np.ndarray] = {}
+        if self.pairs is not None and self.pair_table is not None:
+            state["pairs"] = {}
+            more = {f"pair_{name}": tensor for name, tensor in self.pairs.to_state()[1].items()}
+            more |= {"pair_ptr": self.pair_table[0], "pair_codes": self.pair_table[1]}
+        return state, {"vocabulary": text, "vocabulary_offsets": offsets, **more}
 
     @classmethod
     def from_state(cls, model: Mapping[str, Any], tensors: Mapping[str, np.ndarray], dtype: Any) -> AttributeEncoder:
@@ -125,9 +149,18 @@ class AttributeEncoder:
         prefix = model.get("pair_prefix")
         if not isinstance(prefix, str | None):
             raise ValueError(f"'pair_prefix' of the attributes is {str(prefix)[:40]}")
-        encoder = cls(model["min_count"], dtype, prefix)
+        encoder = cls(model["min_count"], dtype, 0, prefix)
         encoder.vocabulary = _numbered(tensors, "vocabulary")
-        if encoder.pairs is not None:
+        encoder.n_dense = model.get("n_dense", 0)
+        if not isinstance(encoder.n_dense, int) or list(encoder.vocabulary)[: max(encoder.n_dense, 0)] != list(
+            encoder._beginning()
+        ):
+            raise ValueError(f"'n_dense' of the attributes is {encoder.n_dense!r}")
+        own = model.get("pairs")
+        if (own is None and prefix is not None) or (own is not None and not isinstance(own, Mapping)):
+            raise ValueError("'pairs' of the attributes is no encoder")
+        if own is not None:
+            encoder.pairs = encoder.pairs or cls(1, dtype)
             encoder.pairs.vocabulary = _numbered(tensors, "pair_vocabulary")
             encoder.pair_table = checked_pairs(tensors.get("pair_ptr"), tensors.get("pair_codes"), encoder.pairs.n_features)
         return encoder

@@ -21,6 +21,7 @@ from partwise.structures.factor_graph import packing
 from partwise.structures.factor_graph.packing import plan_order
 from partwise.tasks.common.model_file import FORMAT, FORMAT_VERSION, ModelFileError, load
 from partwise.tasks.graphs.data import read_data
+from partwise.tasks.graphs.files import GraphSet
 from partwise.tasks.graphs.model import arrange_picture
 
 
@@ -393,3 +394,79 @@ def test_the_example_runs(monkeypatch, capsys, tmp_path):
     assert len(found) == 3 and "proven to be the best" in capsys.readouterr().out
     pytest.importorskip("matplotlib")
     assert (tmp_path / "some.png").read_bytes()[:4] == b"\x89PNG"
+
+
+# -- what is forbidden, and what is known ------------------------------------------------------------------------------
+
+
+def best_by_enumeration(model, x, edges, barred, known):
+    """The best labelling among those that obey."""
+    names, rows = model.classes_.tolist(), np.ones((len(edges), 1))
+    best, found = -np.inf, None
+    for codes in itertools.product(range(len(names)), repeat=len(x)):
+        if any((names[codes[a]], names[codes[b]]) in barred for a, b in edges):
+            continue
+        if any(label is not None and names[k] != label for k, label in zip(codes, known, strict=True)):
+            continue
+        score = score_of(model, np.asarray(x), edges, rows, codes)
+        if score > best:
+            best, found = score, [names[k] for k in codes]
+    return found
+
+
+@pytest.mark.parametrize("cases", [paths, rings])
+def test_constraints_and_known_labels_by_enumeration(cases):
+    X, _ = cases(4, seed=3)
+    model = GraphLabeler("crf", C=1.0, solver="lbfgs", random_state=0, inference="exact").fit(*cases())
+    free = model.predict(X)
+    model.constraints = barred = [("a", "a"), ("b", "c"), ("c", "c")]
+    known = [[None, "a", *[None] * (len(x) - 2)] for x, _ in X]
+    answers = [model.predict(X), model.predict(X, known=known)]
+    for given, found in zip(([[None] * len(x) for x, _ in X], known), answers, strict=True):
+        for (x, edges), labels, told in zip(X, found, given, strict=True):
+            assert labels.tolist() == best_by_enumeration(model, x, edges, set(barred), told)
+    assert any(a.tolist() != b.tolist() for a, b in zip(free, answers[0], strict=True))
+    for p, labels in zip(model.predict_marginals(X[:2], known=known[:2]), answers[1], strict=False):
+        np.testing.assert_allclose(p[1], [1.0, 0.0, 0.0], atol=1e-9)
+        assert labels[1] == "a"
+    assert model.predict_kbest(X[:1], 2, known=known[:1])[0][0][0].tolist() == answers[1][0].tolist()
+    assert model.certify(X, known=known).values == pytest.approx(
+        [best[0][1] for best in model.predict_kbest(X, 1, known=known)], abs=1e-6
+    )
+
+
+def test_labels_that_come_with_the_graphs_are_not_known(fitted):
+    X, y = paths(3, seed=4)
+    wrong = [np.roll(np.array(["a", "b", "c"]), 1)[np.searchsorted(["a", "b", "c"], labels)] for labels in y]
+    told = GraphSet([Graph(*x) for x in X], wrong, [], "text")
+    for name in ("predict", "predict_marginals"):
+        for a, b in zip(getattr(fitted, name)(told), getattr(fitted, name)(X), strict=True):
+            np.testing.assert_array_equal(a, b)
+    assert fitted.certify(told).values.tolist() == fitted.certify(X).values.tolist()
+    assert fitted.score(told) == fitted.score(X, wrong)
+
+
+def test_constraints_in_training_and_where_they_contradict():
+    X, y = paths(6)
+    seen = {
+        pair
+        for (_, edges), labels in zip(X, y, strict=True)
+        for pair in zip(labels[edges[:, 0]], labels[edges[:, 1]], strict=True)
+    }
+    never = [(a, b) for a in "abc" for b in "abc" if (a, b) not in seen]
+    model = GraphLabeler(C=1.0, max_epochs=2, constraints=never, random_state=0).fit(X, y)
+    found = model.predict(X)
+    assert never and all((labels[a], labels[b]) in seen for (_, edges), labels in zip(X, found, strict=True) for a, b in edges)
+    both = GraphLabeler(pairwise="potts", constraints=[("a", "b")])
+    with pytest.raises(ValueError, match=r"graph \d+, node \d+ has the label 'a' and graph \d+, node \d+ the label 'b'"):
+        both.fit(X, y)
+    with pytest.raises(ValueError, match="constraints.*names 'z', which is not one of the labels"):
+        GraphLabeler(constraints=[("a", "z")]).fit(X, y)
+    with pytest.raises(ValueError, match="must hold pairs of labels. Got 'a'"):
+        GraphLabeler(constraints=["a"]).fit(X, y)
+    known = [[None] * len(labels) for labels in y]
+    known[2][:2] = never[0]
+    with pytest.raises(ValueError, match="graph 2: no labelling obeys the constraints and the known labels"):
+        model.predict(X, known=known)
+    with pytest.raises(ValueError, match="graph 0, node 1: the label 'z'"):
+        model.predict(X[:1], known=[[None, "z", *[None] * (len(y[0]) - 2)]])

@@ -63,6 +63,19 @@ def test_labels_and_probabilities_by_hand(sentence):
     assert tagger.predict([sentence, sentence]) == [tagger.tag(sentence)] * 2
 
 
+def test_features_of_pairs_and_text():
+    """``B01:%x[0,0]``, by hand: the pairs of labels of the feature b count at the second token of SENTENCE alone."""
+    text = TEXT.decode().replace("\nB\n", "\nB01:%x[0,0]\n").replace("4 B\n", "4 B01:b\n")
+    tagger = read_crfpp_model(text.encode())
+    plain = read_crfpp_model(TEXT.decode().replace("0.3\n-0.7\n0.9\n0.1\n", "0\n0\n0\n0\n").encode())
+    every = list(itertools.product("XY", repeat=3))
+    moves = {y: 2.0 * WEIGHTS[4 + 2 * "YX".index(y[0]) + "YX".index(y[1])] for y in every}
+    found, base = (
+        {tuple(y): score for y, score in one.labeler.predict_kbest([one.attributes(SENTENCE)], 8)[0]} for one in (tagger, plain)
+    )
+    assert found == pytest.approx({y: base[y] + moves[y] for y in every})
+
+
 def test_templates_are_written_out():
     assert read_crfpp_model(TEXT).attributes(SENTENCE)[0] == ["U00:a", "U01:_B-1/V"]
     with pytest.raises(ValueError, match="Token 1: the model looks at 2 columns. Got 1"):
@@ -74,7 +87,7 @@ def test_templates_are_written_out():
     [
         ("maxid: 16", "maxid: 17", "expected 17 finite weights, got 16"),
         ("cost-factor: 2\n", "", "its header lacks one of"),
-        ("4 B\n", "4 B01:a\n", "'B01:a' is of pairs of labels and of the text"),
+        ("4 B\n", "4 C01:a\n", "'C01:a' is of no template of CRF"),
         ("14 U01", "15 U01", "has no weights of its own"),
         ("U00:%x[0,0]", "U00:%y[0,0]", "'U00:%y.0,0.' is not one of CRF"),
         ("xsize: 2", "xsize: 1", "look at 2 columns"),

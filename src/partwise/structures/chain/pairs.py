@@ -63,7 +63,7 @@ def all_pairs(problem: ChainProblem, rows: Binary) -> tuple[np.ndarray, np.ndarr
 def _(problem: PairChainProblem, w: np.ndarray) -> None:
     """What the chain has no weights for, and the places left over in the last row of pairs."""
     first = n_chain_weights(problem)
-    clear_unused(ChainProblem(*problem[: len(ChainProblem._fields)]), w[:first])
+    clear_unused(ChainProblem(**{name: getattr(problem, name) for name in ChainProblem._fields}), w[:first])
     w[first + problem.pair_codes.size :] = 0.0
 
 

@@ -22,6 +22,9 @@ so it holds at every iteration whether or not anything has converged. **Output.*
 improved variable by variable; the best output seen is kept. If its score reaches the bound, it is the best of all, and that is a
 proof.
 
+Pairs of variables begin with coordinate ascent (`partwise.structures.factor_graph.dual_ascent`), which lowers the bound much
+faster, proves most outputs, and forbids what no better output needs; AD3 goes on from its multipliers, with what is left.
+
 Cost of an iteration: two or three searches of every factor. Memory: the active sets.
 
 References
@@ -38,37 +41,18 @@ import numpy as np
 
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.numerics import copy, fill
-from partwise.structures.factor_graph.factors import FAR, allows, best_configuration, table_value
+from partwise.structures.factor_graph.dual_ascent import ascend, is_pair, unsettled
+from partwise.structures.factor_graph.factors import FAR, best_configuration
 from partwise.structures.factor_graph.head import head_value
-from partwise.structures.factor_graph.layout import DENSE, HEAD, TREE, TreeLayout, choices, n_literals, write_states
-from partwise.structures.factor_graph.order import factors_at
+from partwise.structures.factor_graph.layout import DENSE, HEAD, TreeLayout, n_literals
+from partwise.structures.factor_graph.rounding import improved, is_closed, rounded
 
 MOST_ACTIVE = 24  # configurations that a factor keeps at most
 INNER = 12  # configurations that are added or dropped at most, for one factor in one iteration
+MOST_SWEEPS = 200  # of coordinate ascent, before
 WINDOW = 100  # iterations in which the bound must have fallen, once residuals are small
+IDLE = 2  # windows without gain are enough, where coordinate ascent was before
 RIDGE = 1e-9  # configurations may depend on each other: then weights are not unique
-
-
-@helper
-def is_closed(value, bound):
-    """Whether a score reaches its bound: then it is the best of all."""
-    return value > -np.inf and bound - value <= 1e-9 * (1.0 + abs(bound))
-
-
-@helper
-def value_of_output(graph, theta, y):
-    """Score of an output; -inf if a hard factor forbids it."""
-    total = 0.0
-    for v in range(len(graph.states)):
-        if graph.states[v] > 1:
-            total += theta[graph.first[v] + y[v]]
-        elif y[v]:
-            total += theta[graph.first[v]]
-    for f in range(len(graph.kind)):
-        if not allows(graph, f, y):
-            return -np.inf
-        total += table_value(graph, f, theta, y)
-    return total
 
 
 @helper
@@ -299,21 +283,39 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
     eta = max(scale / max(used, 1), 1e-6)  # as large as scores are; changing it on the way measures worse
     tops, stale, moved, guess = np.zeros(F), np.ones(F, np.bool_), np.ones(n, np.bool_), np.empty(len(y), np.int32)
     sets = empty_sets(graph)
-    value, bound, milestone, round_at = -np.inf, np.inf, np.inf, 0
+    round_at = 0
     for v in range(len(graph.states)):  # consensus to begin with: even
         for k in range(graph.first[v], graph.first[v + 1]):
             if degree[k]:
                 p[k] = 0.5 if graph.states[v] == 1 else 1.0 / graph.states[v]
+    q, others = np.empty(P), alone
     for f in range(F):  # is there any configuration without what is forbidden?
         a, b = graph.ports[f], graph.ports[f + 1]
-        for k in range(b - a):
-            rest[k] = share[graph.literal[a + k]]
-        if best_configuration(graph, f, theta, rest[: b - a], on[: b - a]) < -0.5 * FAR:
+        for k in range(a, b):
+            q[k] = share[graph.literal[k]]
+        top = best_configuration(graph, f, theta, q[a:b], on[: b - a])
+        if top < -0.5 * FAR:
             return -np.inf, -np.inf, 0
-    for iteration in range(max_iterations):
-        for f in range(F):
+        if not is_pair(graph, f):
+            others += top
+    value, bound, swept = ascend(graph, theta, q, others, y, guess, p, min(max_iterations, MOST_SWEEPS), tol, bounds)
+    if is_closed(value, bound) or swept == max_iterations:
+        return value, bound, swept
+    active = np.arange(F)
+    if swept:
+        for k in range(P):
+            if q[k] == -np.inf:
+                share[graph.literal[k]] = -np.inf
+        for k in range(P):
+            if share[graph.literal[k]] > -np.inf:
+                multiplier[k] = q[k] - share[graph.literal[k]]
+        added, active = unsettled(graph, theta, q, p, degree)
+        alone += added
+    milestone, idle = bound, 0
+    for iteration in range(swept, max_iterations):
+        for f in active:
             a, b = graph.ports[f], graph.ports[f + 1]
-            if iteration and not stale[f]:
+            if iteration > swept and not stale[f]:
                 continue
             for k in range(b - a):
                 literal = graph.literal[a + k]
@@ -323,8 +325,10 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
         for k in range(n):
             if degree[k]:
                 p[k] = 0.0
-        for k in range(P):
-            p[graph.literal[k]] += u[k]
+        for f in active:
+            for k in range(graph.ports[f], graph.ports[f + 1]):
+                if degree[graph.literal[k]]:
+                    p[graph.literal[k]] += u[k]
         dual, primal = 0.0, 0.0
         for k in range(n):
             if degree[k]:
@@ -332,10 +336,10 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
             moved[k] = p[k] != before[k]
             dual += degree[k] * (p[k] - before[k]) ** 2
         total, changed = alone, False
-        for f in range(F):
+        for f in active:
             a, b = graph.ports[f], graph.ports[f + 1]
             stale[f] = False
-            renewed = iteration == 0
+            renewed = iteration == swept
             for k in range(a, b):
                 literal = graph.literal[k]
                 difference = u[k] - p[literal]
@@ -357,9 +361,10 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
             return -np.inf, bound, iteration + 1
         primal, dual = np.sqrt(primal / max(P, 1)), np.sqrt(dual / max(P, 1))
         done = not changed or (primal < tol and dual < tol) or iteration == max_iterations - 1
-        if iteration % WINDOW == WINDOW - 1:
+        if (iteration - swept) % WINDOW == WINDOW - 1:
             settled = max(primal, dual) < 30.0 * tol
-            done = done or (settled and milestone - bound < 0.1 * tol * (1.0 + abs(bound)))
+            idle = idle + 1 if milestone - bound < 0.1 * tol * (1.0 + abs(bound)) else 0
+            done = done or (settled and idle > 0) or (swept > 0 and idle == IDLE)
             milestone = bound
         if done or iteration >= round_at:
             round_at = iteration + 1 + iteration // 4
@@ -372,49 +377,3 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
         if done or is_closed(value, bound):
             return value, bound, iteration + 1
     return value, bound, max_iterations
-
-
-@helper
-def rounded(graph, theta, p, y, on):
-    """Round a relaxed solution, trees as trees; returns the score."""
-    literals = p[: n_literals(graph)].copy()
-    for f in range(len(graph.kind)):
-        if graph.kind[f] == TREE:
-            a, b = graph.ports[f], graph.ports[f + 1]
-            scores = np.empty(b - a)
-            for k in range(b - a):
-                scores[k] = p[graph.literal[a + k]] if theta[graph.literal[a + k]] > -np.inf else -np.inf
-            if best_configuration(graph, f, theta, scores, on[: b - a]) > -np.inf:
-                for k in range(b - a):
-                    literals[graph.literal[a + k]] = on[k]
-    write_states(graph, literals, y)
-    return value_of_output(graph, theta, y)
-
-
-@helper
-def improved(graph, theta, y):
-    """Change one variable at a time while that is for the better (ICM, Besag 1986); returns the score. Trees stay as they are."""
-    V = len(graph.states)
-    count, at = factors_at(graph)
-    held = np.zeros(V, np.bool_)
-    for v in range(V):
-        for j in range(count[v], count[v + 1]):
-            held[v] = held[v] or graph.kind[at[j]] == TREE or graph.kind[at[j]] == HEAD
-    better = True
-    while better:
-        better = False
-        for v in range(V):
-            if held[v]:
-                continue
-            was, top, pick = y[v], -np.inf, y[v]
-            for s in range(choices(graph, v)):
-                y[v] = s
-                value = theta[graph.first[v] + s] if graph.states[v] > 1 else theta[graph.first[v]] * s if s else 0.0
-                for j in range(count[v], count[v + 1]):
-                    if value > -np.inf:
-                        value += table_value(graph, at[j], theta, y) if allows(graph, at[j], y) else -np.inf
-                if value > top or (value == top and s == was):
-                    top, pick = value, s
-            y[v] = pick
-            better = better or pick != was
-    return value_of_output(graph, theta, y)

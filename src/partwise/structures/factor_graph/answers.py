@@ -9,12 +9,13 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop
-from partwise.structures.factor_graph.ad3 import ad3, is_closed
+from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.factors import allows
 from partwise.structures.factor_graph.layout import DENSE, n_literals
 from partwise.structures.factor_graph.max_product import best_in_forest
 from partwise.structures.factor_graph.problem import GraphProblem, view
+from partwise.structures.factor_graph.rounding import is_closed
 from partwise.structures.factor_graph.sums import propagate
 
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from partwise.engine.compilation import helper
 from partwise.engine.numerics import copy, fill
-from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
+from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.factors import FAR
 from partwise.structures.factor_graph.layout import choices, hold_state, n_literals
+from partwise.structures.factor_graph.rounding import is_closed, value_of_output
 
 
 @helper

@@ -5,7 +5,7 @@
 and the same with a port forced on, less the same with it forced off: the messages of belief propagation.
 
 Costs: dense factors the size of their table times their number of variables, the hard factors of logic O(ports^2),
-BUDGET O(ports x number^2), TREE O(n^3) (the matrix-tree theorem), HEAD O(arcs in x arcs out^2).
+BUDGET O(ports x number^2), KNAPSACK O(ports x number), TREE O(n^3) (the matrix-tree theorem), HEAD O(arcs in x arcs out^2).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from partwise.structures.factor_graph.layout import (
     DENSE,
     HEAD,
     IMPLY,
+    KNAPSACK,
     ONE_OF_K,
     OR,
     PROJECTIVE,
@@ -128,6 +129,8 @@ def logic_messages(graph, f, kind, scores, out, far):
         return log_add(every + last, some + lazy)
     if kind == BUDGET:
         return budget_messages(scores, graph.number[f], out, far)
+    if kind == KNAPSACK:
+        return knapsack_messages(scores, graph.members[graph.slots[f] : graph.slots[f + 1]], graph.number[f], out, far)
     if kind == OR:
         for p in range(n):
             free, some = any_of(scores, p)
@@ -189,6 +192,33 @@ def budget_messages(scores, most, out, far):
     for c in range(most + 1):
         total = log_add(total, before[n, c])
     return total
+
+
+@helper
+def knapsack_messages(scores, costs, most, out, far):
+    """Log weights: before[p, c] of spending just c on the first p ports, after[p, c] of spending at most c on those from p on."""
+    n = len(scores)
+    most = min(most, costs.sum())
+    before, after = np.full((n + 1, most + 1), -np.inf), np.zeros((n + 1, most + 1))
+    before[0, 0] = 0.0
+    for p in range(n):
+        for c in range(most + 1):
+            before[p + 1, c] = before[p, c]
+            if costs[p] <= c:
+                before[p + 1, c] = log_add(before[p, c], before[p, c - costs[p]] + scores[p])
+    for p in range(n - 1, -1, -1):
+        for c in range(most + 1):
+            after[p, c] = after[p + 1, c]
+            if costs[p] <= c:
+                after[p, c] = log_add(after[p + 1, c], after[p + 1, c - costs[p]] + scores[p])
+    for p in range(n):
+        yes, no = -np.inf, -np.inf
+        for c in range(most + 1):
+            no = log_add(no, before[p, c] + after[p + 1, most - c])
+            if c + costs[p] <= most:
+                yes = log_add(yes, before[p, c] + after[p + 1, most - c - costs[p]])
+        out[p] = max(-far, yes) - max(-far, no)
+    return after[0, most]
 
 
 @helper

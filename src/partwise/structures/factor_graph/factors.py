@@ -4,8 +4,8 @@ Every port of the factor has a score, which a configuration gets if it turns the
 
     max_c  table[c] + sum over ports on in c of scores[port]
 
-Costs: dense factors the size of their table, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY and ONE_OF_K O(ports), BUDGET O(ports^2), TREE
-O(n^2), HEAD O(arcs in x arcs out^2).
+Costs: dense factors the size of their table, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY and ONE_OF_K O(ports), BUDGET O(ports^2),
+KNAPSACK O(ports x number), TREE O(n^2), HEAD O(arcs in x arcs out^2).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from partwise.structures.factor_graph.layout import (
     DENSE,
     HEAD,
     IMPLY,
+    KNAPSACK,
     ONE_OF_K,
     OR,
     PROJECTIVE,
@@ -80,6 +81,8 @@ def best_logic(graph, f, kind, scores, on):
     """The same for the hard factors of logic."""
     n, total = len(scores), 0.0
     fill(on, 0)
+    if kind == KNAPSACK:
+        return best_knapsack(scores, graph.members[graph.slots[f] : graph.slots[f + 1]], graph.number[f], on)
     if kind == ONE_OF_K:
         k, top = n // 2, 0
         for s in range(1, k):
@@ -142,6 +145,25 @@ def best_logic(graph, f, kind, scores, on):
             total -= scores[low]
             used -= 1
     return total
+
+
+@helper
+def best_knapsack(scores, costs, most, on):
+    """The best ports that cost no more than `most` together: ``best[p, c]`` is what the first p ports give for at most c."""
+    n = len(scores)
+    most = min(most, costs.sum())
+    best = np.zeros((n + 1, most + 1))
+    for p in range(n):
+        for c in range(most + 1):
+            best[p + 1, c] = best[p, c]
+            if costs[p] <= c:
+                best[p + 1, c] = max(best[p, c], best[p, c - costs[p]] + scores[p])
+    left = most
+    for p in range(n - 1, -1, -1):
+        if best[p + 1, left] > best[p, left]:
+            on[p] = 1
+            left -= costs[p]
+    return best[n, most]
 
 
 @helper
@@ -264,6 +286,12 @@ def allows(graph, f, y):
         return last or conditions < b - a - 1
     if kind == BUDGET:
         return used <= graph.number[f]
+    if kind == KNAPSACK:
+        spent = 0
+        for p in range(a, b):
+            if is_on(graph, graph.literal[p], y) != (graph.mark[p] == 1):
+                spent += graph.members[graph.slots[f] + p - a]
+        return spent <= graph.number[f]
     if kind == ONE_OF_K:
         k, s = (b - a) // 2, y[graph.members[graph.slots[f]]]
         return used == 2 and is_on(graph, graph.literal[a + k + s], y)

@@ -15,11 +15,12 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.oracles.kbest_by_partition import kbest_by_partition
-from partwise.structures.factor_graph.ad3 import ad3, is_closed, value_of_output
+from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.layout import DENSE, entry_of, hold_state, n_literals
 from partwise.structures.factor_graph.max_product import best_in_forest
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, PartialGraphProblem, view
+from partwise.structures.factor_graph.rounding import is_closed, value_of_output
 from partwise.structures.factor_graph.sums import propagate
 
 REPAIRS = 50  # nodes of branch and bound to find any output at all that hard factors allow

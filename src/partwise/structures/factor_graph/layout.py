@@ -18,6 +18,7 @@ and theta holds first the literals, then the tables, one after another.
 | AND_OUT | conditions, last the outcome | the outcome is on if and only if all conditions are |
 | IMPLY | conditions, last the outcome | if all conditions are on, so is the outcome |
 | BUDGET | any literals | at most `number` |
+| KNAPSACK | any literals | what they cost, whole numbers, is at most `number` in sum |
 | ONE_OF_K | all literals of a variable of k states, then k others | the one on among the k others is the variable's state |
 | TREE | arcs h -> m of a sentence; with WHOLE, all literals of one variable for each word, its head | those on are a tree |
 | HEAD | all literals of a word's head, then arcs out of it, left then right, from near to far | any; table: see `head` |
@@ -31,8 +32,8 @@ import numpy as np
 
 from partwise.engine.compilation import helper, kernel
 
-DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD = range(10)
-NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head")
+DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD, KNAPSACK = range(11)
+NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head", "knapsack")
 SINGLE_ROOT, PROJECTIVE, WHOLE = 1, 2, 4  # kinds of trees; WHOLE: each word's head is a variable, whose states are its arcs
 
 
@@ -47,9 +48,10 @@ class FactorLayout(NamedTuple):
     literal: np.ndarray  #: (P,)
     mark: np.ndarray  #: (P,) of a tree, the arc: (m - 1) (n + 1) + h; of other hard factors, 1 for "not this literal"
     slots: np.ndarray  #: (F + 1,) first entry of each factor in `members`
-    members: np.ndarray  #: its variables; of a tree, (words, its kind); of a head, arcs (in, left, right)
+    members: np.ndarray  #: its variables; of a tree, (words, its kind); of a head, arcs (in, left, right);
+    #: of a knapsack, what its ports cost
     table: np.ndarray  #: (F + 1,) first part of each factor's table
-    number: np.ndarray  #: (F,) of a budget
+    number: np.ndarray  #: (F,) of a budget or a knapsack
 
 
 class TreeLayout(FactorLayout):

@@ -20,7 +20,6 @@ The API is in the spirit of lp-sparsemap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,9 @@ from partwise.structures.factor_graph.layout import (
     AT_MOST_ONE,
     BUDGET,
     DENSE,
+    HEAD,
     IMPLY,
+    KNAPSACK,
     NAMES,
     ONE_OF_K,
     OR,
@@ -49,67 +50,7 @@ from partwise.structures.factor_graph.layout import (
     XOR,
 )
 from partwise.structures.factor_graph.packing import graph_problem
-
-
-@dataclass(frozen=True, eq=False)
-class Literals:
-    """An array of statements "this variable is in this state", or is not."""
-
-    numbers: np.ndarray  #: variables
-    states: np.ndarray
-    negated: np.ndarray
-
-    def __getitem__(self, key: Any) -> Literals:
-        return Literals(np.asarray(self.numbers[key]), np.asarray(self.states[key]), np.asarray(self.negated[key]))
-
-    def __invert__(self) -> Literals:
-        return Literals(self.numbers, self.states, ~self.negated)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the array."""
-        return self.numbers.shape
-
-
-@dataclass(frozen=True, eq=False)
-class Variables:
-    """An array of variables with the same number of states."""
-
-    numbers: np.ndarray
-    n_states: int
-    is_bit: bool
-
-    def __getitem__(self, key: Any) -> Variables:
-        return Variables(np.asarray(self.numbers[key]), self.n_states, self.is_bit)
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Of the array."""
-        return self.numbers.shape
-
-    def reshape(self, *shape: Any) -> Variables:
-        """The same variables in another shape."""
-        return Variables(self.numbers.reshape(*shape), self.n_states, self.is_bit)
-
-    def is_(self, state: Any) -> Literals:
-        """The statements that the variables are in a state (an int, or an array of them)."""
-        states = np.broadcast_to(np.asarray(state, int), self.numbers.shape)
-        if states.size and (states.min() < 0 or states.max() >= self.n_states):
-            raise ValueError(f"Variables of {self.n_states} states have the states 0 to {self.n_states - 1}. Got {state!r}.")
-        if self.is_bit:
-            return Literals(self.numbers, np.zeros_like(states), states == 0)
-        return Literals(self.numbers, states, np.zeros(states.shape, bool))
-
-    def __invert__(self) -> Literals:
-        if not self.is_bit:
-            raise TypeError(f"Only bits can be negated; say which of the {self.n_states} states is meant: ~x.is_(0).")
-        return self.is_(0)
+from partwise.structures.factor_graph.statements import MOST_ENTRIES, Literals, Variables, allowed_by, with_room
 
 
 class FactorGraph:
@@ -135,10 +76,13 @@ class FactorGraph:
     # -- variables ----------------------------------------------------------------------------------------------------
 
     def variables(self, shape: int | tuple[int, ...] = (), states: int = 2) -> Variables:
-        """An array of variables with so many states each, two or more."""
-        if not (isinstance(states, int | np.integer) and states >= 2):
-            raise ValueError(f"The 'states' parameter must be an int in the range [2, inf). Got {states!r} instead.")
-        return self._new(shape, int(states), False)
+        """An array of variables with so many states each, one or more."""
+        if not (isinstance(states, int | np.integer) and states >= 1):
+            raise ValueError(f"The 'states' parameter must be an int in the range [1, inf). Got {states!r} instead.")
+        x = self._new(shape, int(states), False)
+        if states == 1:
+            self._unary.append((x.numbers.reshape(-1), Scored(np.tile([0.0, -np.inf], (x.numbers.size, 1)))))
+        return x
 
     def bits(self, shape: int | tuple[int, ...] = ()) -> Variables:
         """An array of variables that are false (0) or true (1); the score of one is that of its being true."""
@@ -147,7 +91,7 @@ class FactorGraph:
     def _new(self, shape, states, is_bit) -> Variables:
         numbers = np.arange(self._n, self._n + int(np.prod(shape, dtype=int))).reshape(shape)
         self._n += numbers.size
-        self._states.append(np.full(numbers.size, 1 if is_bit else states))
+        self._states.append(np.full(numbers.size, 1 if is_bit else max(states, 2)))
         return Variables(numbers, states, is_bit)
 
     @property
@@ -160,7 +104,10 @@ class FactorGraph:
     def unary(self, x: Variables, scores: Any = None, *, features: Any = None, weights: str = "unary") -> None:
         """Scores of states: an array (..., states), or (...) for bits; or features (..., d) and a name for their weights."""
         size, n = 1 if x.is_bit else x.n_states, x.numbers.size
-        self._unary.append((x.numbers.reshape(-1), self._scored("unary", scores, features, weights, None, n, size)))
+        scored = self._scored("unary", scores, features, weights, None, n, size)
+        if x.n_states == 1 and scored.given is not None:
+            scored = with_room(scored, [1], [x.n_stored])
+        self._unary.append((x.numbers.reshape(-1), scored))
 
     def pairwise(
         self, x: Variables, z: Variables, scores: Any = None, *, features: Any = None, weights: str = "pairwise", tie: Any = None
@@ -187,15 +134,17 @@ class FactorGraph:
         if (np.sort(members, axis=1)[:, 1:] == np.sort(members, axis=1)[:, :-1]).any():
             bad = np.flatnonzero((np.sort(members, axis=1)[:, 1:] == np.sort(members, axis=1)[:, :-1]).any(axis=1))[0]
             raise ValueError(f"dense factor {bad}: a variable is in it twice.")
-        sizes = [x.n_states for x in xs]
+        sizes, stored = [x.n_states for x in xs], [x.n_stored for x in xs]
         entries = int(np.prod(sizes))
-        ports = [1 if x.is_bit else x.n_states for x in xs]
+        ports = [1 if x.is_bit else x.n_stored for x in xs]
         first = self._first()
         blocks = [first[c][:, None] + np.arange(p) for c, p in zip(columns, ports, strict=True)]
         literal = np.concatenate(blocks, axis=1).reshape(-1)
         if scores is None and features is None:
             features = np.ones((len(members), 1))
         scored = self._scored("dense", scores, features, weights, tie_entries(tie, sizes), len(members), entries, sizes)
+        if sizes != stored:
+            scored, entries = with_room(scored, sizes, stored), int(np.prod(stored))
         self._add(
             DENSE, members, np.full(len(members), sum(ports)), literal, np.zeros(len(literal), int), 0, entries, scored, None
         )
@@ -259,10 +208,86 @@ class FactorGraph:
             raise ValueError(f"The 'most' parameter of budget must be an int in the range [0, inf). Got {most!r} instead.")
         self._hard(BUDGET, literals, name, number=int(most))
 
+    def knapsack(self, literals: Any, costs: Any, most: int, name: str = "") -> None:
+        """What those that hold cost is at most `most` in sum; `costs` are whole numbers, one for each literal, 0 or more.
+
+        Searching it takes O(literals x most) time and memory: give costs in the largest unit that is exact.
+        """
+        given = self._literals(literals)
+        numbers = np.atleast_2d(given.numbers)
+        found = np.asarray(costs)
+        if found.dtype.kind not in "iuf" or (found != np.floor(found)).any() or (found < 0).any():
+            raise ValueError(
+                f"The 'costs' of knapsack{f' {name!r}' if name else ''} must be whole numbers from 0 on. Got {costs!r}."
+            )
+        if found.size and found.shape not in (numbers.shape, numbers.shape[1:]):
+            raise ValueError(f"knapsack: expected {numbers.shape[1]} costs, one for each literal. Got shape {found.shape}.")
+        if not (isinstance(most, int | np.integer) and most >= 0):
+            raise ValueError(f"The 'most' parameter of knapsack must be an int in the range [0, inf). Got {most!r} instead.")
+        members = np.broadcast_to(found.astype(np.int64), numbers.shape)
+        self._hard(KNAPSACK, given, name, number=int(most), members=members)
+
+    def head(
+        self,
+        heads: Variables | None,
+        left: Any,
+        right: Any,
+        *,
+        grandparents: Any = None,
+        siblings: Any = None,
+        name: str = "",
+    ) -> None:
+        """A head automaton, with scores of grandparents: all arcs at one word (see `partwise.structures.factor_graph.head`).
+
+        Parameters
+        ----------
+        heads : Variables or None
+            One variable of G states, the word's own head; None for the root, or where grandparents have no scores.
+        left, right : literals, or ()
+            The L and R arcs out of the word on each side, from near to far.
+        grandparents : array (G, L + R), optional
+            Scores of an arc out, those on the left first, if the word's head is g.
+        siblings : pair of arrays (L, L) and (R, R), optional
+            ``[m, s]`` scores arc m of a side if arc s - 1 is the last one before it that holds, or if there is none (s = 0); what
+            is above the diagonal is not looked at.
+        """
+        sides = [self._literals(one) if isinstance(one, Variables | Literals) or len(one) else None for one in (left, right)]
+        L, R = (0 if one is None else one.numbers.size for one in sides)
+        if L + R == 0:
+            raise ValueError(f"head{f' {name!r}' if name else ''}: there are no arcs.")
+        if heads is not None and (heads.is_bit or heads.numbers.size != 1 or heads.n_states < 2):
+            raise ValueError("head: 'heads' is one variable of k states, two or more, or None.")
+        G = 0 if heads is None else heads.n_states
+        table = np.zeros((G, L + R)) if grandparents is None else np.asarray(grandparents, float)
+        if table.shape != (G, L + R):
+            raise ValueError(f"head: grandparents must have shape ({G}, {L + R}). Got {table.shape}.")
+        given = [np.zeros((n, n)) for n in (L, R)] if siblings is None else [np.asarray(one, float) for one in siblings]
+        if [one.size for one in given] != [L * L, R * R]:
+            raise ValueError(f"head: siblings must be arrays ({L}, {L}) and ({R}, {R}). Got {[one.shape for one in given]}.")
+        tables = [table.reshape(-1)]
+        for n, one in zip((L, R), given, strict=True):
+            tables.append(one.reshape(n, n)[np.tril_indices(n)])
+        entries = np.concatenate(tables)
+        scored = self._scored("head", entries, None, "", None, 1, len(entries))
+        parts = [one for one in sides if one is not None]
+        if heads is not None:
+            states = Variables(np.repeat(heads.numbers.reshape(-1), G), G, False)
+            parts.insert(0, states.is_(np.arange(G)))
+        every = self._literals(parts)
+        if every.negated.any():
+            raise ValueError("head: arcs cannot be negated.")
+        if len(np.unique(every.numbers[G:])) < L + R or (G and (every.numbers[G:] == every.numbers[0]).any()):
+            raise ValueError("head: a variable is in it twice.")
+        literal = self._first()[every.numbers] + every.states
+        members, none = np.array([[G, L, R]]), np.zeros(len(literal), int)
+        self._add(HEAD, members, np.array([len(literal)]), literal, none, 0, len(entries), scored, name)
+
     def one_of_k(self, x: Variables, literals: Any, name: str = "") -> None:
         """Literal s holds if and only if x, a variable of k states, is in state s: its one-hot code."""
         if x.is_bit or x.numbers.size != 1:
             raise ValueError("one_of_k is about one variable of k states.")
+        if x.n_states < 2:
+            raise ValueError("one_of_k: a variable of one state has no code.")
         states = Variables(np.repeat(x.numbers.reshape(-1), x.n_states), x.n_states, False).is_(np.arange(x.n_states))
         code = self._literals(literals)
         if code.numbers.size != x.n_states:
@@ -319,7 +344,8 @@ class FactorGraph:
         if kind != ONE_OF_K:
             twice = np.sort(numbers, axis=1)
             if (twice[:, 1:] == twice[:, :-1]).any():
-                raise ValueError(f"{NAMES[kind]}{f' {name!r}' if name else ''}: a variable is in it twice.")
+                self._hard_by_table(kind, given, name, number, members)
+                return
         negated = given.negated.reshape(-1)
         if mark is not None and negated.any():
             raise ValueError("tree: arcs cannot be negated.")
@@ -327,8 +353,29 @@ class FactorGraph:
         members = np.zeros((F, 0), int) if members is None else members
         self._add(kind, members, np.full(F, n), literal, mark, number, 0, None, name)
 
-    def _add(self, kind, members, sizes, literal, mark, number, entries, scored, name) -> None:
-        names = [f"{NAMES[kind]}{f' {name!r}' if name else ''}" + (f" {k}" if len(sizes) > 1 else "") for k in range(len(sizes))]
+    def _hard_by_table(self, kind, given: Literals, name: str, number: int, members: Any) -> None:
+        """Factors of logic that say more than one thing of a variable: as tables of what they allow, factor by factor."""
+        called = f"{NAMES[kind]}{f' {name!r}' if name else ''}"
+        states, first = np.concatenate(self._states), self._first()
+        rows = [np.atleast_2d(part) for part in (given.numbers, given.states, given.negated)]
+        for k, (numbers, wanted, negated) in enumerate(zip(*rows, strict=True)):
+            own, of = np.unique(numbers, return_inverse=True)
+            sizes = np.maximum(states[own], 2)
+            entries = int(np.prod(sizes.astype(float)))
+            if kind == TREE or entries > MOST_ENTRIES:
+                why = "" if kind == TREE else f", and its table would have {entries} entries; {MOST_ENTRIES} are the most"
+                raise ValueError(f"{called}: a variable is in it twice{why}.")
+            outputs = np.stack(np.unravel_index(np.arange(entries), sizes))
+            holds = (outputs[of] == np.where(states[numbers] == 1, 1, wanted)[:, None]) != negated[:, None]
+            fine = allowed_by(kind, holds, number, None if members is None else members[k])
+            table = np.where(fine, 0.0, -np.inf)
+            literal = np.concatenate([first[v] + np.arange(states[v]) for v in own])
+            mark, one = np.zeros(len(literal), int), np.array([len(literal)])
+            self._add(DENSE, own[None, :], one, literal, mark, 0, entries, Scored(table[None, :]), name, called)
+
+    def _add(self, kind, members, sizes, literal, mark, number, entries, scored, name, called=None) -> None:
+        called = called or f"{NAMES[kind]}{f' {name!r}' if name else ''}"
+        names = [called + (f" {k}" if len(sizes) > 1 else "") for k in range(len(sizes))]
         self._factors.append(Factors(kind, members, sizes, literal, mark, number, entries, scored, names))
 
     def _first(self) -> np.ndarray:

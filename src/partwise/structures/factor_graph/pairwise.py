@@ -37,12 +37,27 @@ def pairwise_problem(
     y: np.ndarray | None,
     costs: np.ndarray | None,
     search: dict[str, Any],
+    forbidden: np.ndarray | None = None,
+    known: np.ndarray | None = None,
 ) -> GraphProblem:
     """Pack graphs: `rows` has features of the nodes and of the edges of each, dense or sparse; `y` the states of all variables.
 
-    The other parameters are those of `graph_problem`, and of `FactorGraph.pairwise`.
+    `forbidden`, bool (states, states), says which pairs no edge may have, `known` the only state that variables may be in, -1
+    where it is not known. The other parameters are those of `graph_problem`, and of `FactorGraph.pairwise`.
     """
     packed = [pack(one, *features, blocks, tie is not None) for one, features in zip(arranged, rows, strict=True)]
+    if forbidden is not None and forbidden.any():
+        for one in packed:
+            tables = one.given[int(one.arranged.graph.table[0]) :]  # those of pairs come first
+            pairs = int((one.arranged.graph.slots[1:] - one.arranged.graph.slots[:-1] == 2).sum())
+            tables[: pairs * n_states**2].reshape(pairs, -1)[:, forbidden.reshape(-1)] = -np.inf
+    if known is not None:
+        first = 0
+        for one in packed:
+            here = known[first : first + len(one.arranged.graph.states)]
+            scores = one.given[: len(here) * n_states].reshape(-1, n_states)
+            scores[(here[:, None] >= 0) & (here[:, None] != np.arange(n_states))] = -np.inf
+            first += len(here)
     n = sum(len(one.graph.states) for one in arranged)
     gold = np.full(n, -1, np.int32) if y is None else y.astype(np.int32)
     ties = tie_entries(tie, [n_states, n_states])

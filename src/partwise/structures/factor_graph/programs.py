@@ -4,13 +4,15 @@ One column for each literal and each entry of a dense table, and for trees one f
 
     dense       sum over entries with state s of table entries = literal s;  the entries sum to one
     xor, at_most_one, or, budget        sum of literals = 1, <= 1, >= 1, <= number
+    knapsack    sum of cost times literal <= number
     and_out     out <= each condition,  out >= sum of conditions - (their number - 1)
     imply       sum of (1 - condition) + out >= 1
     one_of_k    literal s = state s
     tree        every word has one arc in; a unit of flow to each word k over arcs that hold (Wong 1984): sum_h f_k(h, m) =
                 sum_w f_k(m, w) for words m other than k, f_k <= arc
 
-Every row describes its factor's configurations tightly, so the linear program is the one that AD3 solves.
+But for knapsacks, rows describe their factors' configurations tightly, so that the linear program is the one that AD3 solves;
+of a knapsack AD3's is the tighter one.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from partwise.structures.factor_graph.layout import (
     DENSE,
     HEAD,
     IMPLY,
+    KNAPSACK,
     NAMES,
     ONE_OF_K,
     OR,
@@ -118,6 +121,9 @@ def add_logic(program: LinearProgram, graph: Any, f: int) -> None:
         say(every, ones, -np.inf, 1.0)
     elif kind == OR:
         say(every, ones, 1.0, np.inf)
+    elif kind == KNAPSACK:
+        costs = graph.members[graph.slots[f] : graph.slots[f + 1]].astype(float).tolist()
+        say(every, costs, -np.inf, float(graph.number[f]))
     elif kind == BUDGET:
         say(every, ones, -np.inf, float(graph.number[f]))
     elif kind in (AND_OUT, IMPLY):

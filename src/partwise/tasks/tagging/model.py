@@ -17,7 +17,7 @@ from partwise.tasks.common.hidden_states import HiddenStates
 from partwise.tasks.common.label_arrays import class_weights, cost_matrix, shown
 from partwise.tasks.common.model_file import count_in, labels_in
 from partwise.tasks.tagging.constraints import check_gold, forbidden_transitions
-from partwise.tasks.tagging.data import Tokens, read_labels, read_tokens
+from partwise.tasks.tagging.data import Tokens, read_labels, read_tokens, with_dense
 from partwise.text.given_encoders import ATTRIBUTES, COLUMNS, MATRIX, AttributeEncoder, MatrixEncoder
 from partwise.text.template_encoder import TemplateEncoder
 
@@ -54,10 +54,10 @@ class ChainModel(HiddenStates, Structured):
 
     # -- packing ------------------------------------------------------------------------------------------------------
 
-    def _tokens(self, X, lengths, encoder: Encoder | None) -> Tokens:
+    def _tokens(self, X, lengths, encoder: Encoder | None, dense: Any = None) -> Tokens:
         """Sequences in any accepted form, of the kind that `encoder` takes; None if there is none yet."""
         in_columns = self.templates is not None if encoder is None else encoder.kind == COLUMNS
-        tokens = read_tokens(X, lengths, self._dtype, in_columns)
+        tokens = with_dense(read_tokens(X, lengths, self._dtype, in_columns), dense, self._dtype)
         if encoder is None:
             if not tokens.n_sequences:
                 raise ValueError("There are no training sequences: X is empty.")
@@ -79,7 +79,8 @@ class ChainModel(HiddenStates, Structured):
         if tokens.kind == ATTRIBUTES:
             if self.hash_bits is not None:
                 raise ValueError(f"The 'hash_bits' parameter of {self._who} is for templates only.")
-            return AttributeEncoder(self.min_count, self._dtype, self.pair_attributes)
+            n_dense = 0 if tokens.dense is None else tokens.dense.shape[1]
+            return AttributeEncoder(self.min_count, self._dtype, n_dense, self.pair_attributes)
         if self.pair_attributes is not None:
             raise ValueError(
                 f"The 'pair_attributes' parameter of {self._who} is for attributes. Templates of label pairs begin with B."
@@ -149,6 +150,8 @@ class ChainModel(HiddenStates, Structured):
                 f"order={self.order}."
             )
         rows = self._encode(encoder.pairs, tokens, "transform")
+        if not isinstance(rows, Binary):
+            raise ValueError("A feature of label pairs stands twice in a token, or has a value other than 1.")
         if encoder.pair_table is None:
             encoder.pair_table = (all_pairs if self.label_pairs == "all" else observed_pairs)(problem, rows)
         return with_pairs(problem, rows, *encoder.pair_table)

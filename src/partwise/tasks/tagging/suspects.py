@@ -24,7 +24,7 @@ class JudgedSequences(Judged):
 class SequenceSuspects(FindsSuspects):
     """`suspects` and `suspicion` of models of sequences."""
 
-    def judge(self, X, y=None, *, lengths=None, folds="auto", judges: list[Any] | None = None) -> JudgedSequences:
+    def judge(self, X, y=None, *, lengths=None, dense=None, folds="auto", judges: list[Any] | None = None) -> JudgedSequences:
         """What is to be thought of all labels; the parameters are those of `suspects`.
 
         Those who judge are put into the list `judges`, if there is one: this model or, in folds, one for each part.
@@ -36,7 +36,7 @@ class SequenceSuspects(FindsSuspects):
         elif not fitted:
             me = unfitted(me)
             me._check_parameters()
-        tokens = me._tokens(X, lengths, me.encoder_ if fitted else None)
+        tokens = me._tokens(X, lengths, me.encoder_ if fitted else None, dense)
         folds = folds_of(me, folds, tokens.n_sequences)
         given = read_labels(y, tokens)
         classes = me.classes_ if fitted else given.learn(tokens.place)
