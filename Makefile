@@ -4,6 +4,7 @@
 #   make test       lint, then the quick tests
 #   make test-all   lint, then every test, slow ones and those on real corpora included
 #   make test-torch tests of partwise.torch, in an environment of its own: torch is large
+#   make test-gpu   checks and figures of partwise.torch on a CUDA device
 #   make campaign   hostile, damaged and senseless inputs, kills, full disks: some minutes of it (MINUTES=5); docs/reliability.md
 #   make campaign-long  the same for hours (MINUTES=720), from where the last one was
 #   make test-bounds    tests of kernels, compiled with checks of every index; test-interpreted: in the interpreter
@@ -32,7 +33,7 @@ ifneq ($(wildcard ../shared/data),)
 export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all torch-env test-torch wheel wheel-test lint bench figures clean
+.PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all torch-env test-torch test-gpu wheel wheel-test lint bench figures clean
 .PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint bench figures clean
 .DEFAULT_GOAL := install
 
@@ -82,6 +83,10 @@ test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
 test-torch: export OPENBLAS_NUM_THREADS ?= 1
 test-torch: torch-env
 	$(TORCH_VENV)/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/torch $(PYTEST_ARGS)
+
+# On a machine with a CUDA device and PyTorch: every kernel of partwise.torch against float64, then figures beside its peers.
+test-gpu:
+	PYTHONPATH=src $(PYTHON) -m benchmarks.torch_gpu
 
 # What must hold of every index: once with numba's checks compiled in, once as plain Python.
 KERNEL_TESTS := tests/structures tests/features tests/oracles tests/text

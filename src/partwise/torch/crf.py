@@ -15,7 +15,7 @@ from partwise.torch.chain_ops import ChainBatch, chain_best, chain_loss, few_lab
 from partwise.torch.distribution import refuse_vmap
 from partwise.torch.linear_chain import LinearChain, is_set_of_labels, lengths_of
 from partwise.torch.losses import structured_loss
-from partwise.torch.operators import compiled_here
+from partwise.torch.operators import compiled_here, launched_here
 
 REDUCTIONS = ("none", "sum", "mean", "token_mean")
 
@@ -38,6 +38,8 @@ class CRF(nn.Module):
         scheme of chunks, "iob1", "iob2", "iobes" or "bilou", for `labels`.
     labels : list of str, optional
         What the labels are called, for schemes.
+    validate : bool
+        Whether masks and tags on a CUDA device are looked at, for which the device has to be waited for.
 
     Notes
     -----
@@ -63,11 +65,12 @@ class CRF(nn.Module):
         cost: Any = None,
         constraints: Iterable[tuple[int | None, int | None]] | str = (),
         labels: Sequence[str] | None = None,
+        validate: bool = True,
     ):
         if num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
-        self.num_tags, self.batch_first, self.loss = num_tags, batch_first, loss
+        self.num_tags, self.batch_first, self.loss, self.validate = num_tags, batch_first, loss, validate
         self.start_transitions = nn.Parameter(torch.empty(num_tags))
         self.end_transitions = nn.Parameter(torch.empty(num_tags))
         self.transitions = nn.Parameter(torch.empty(num_tags, num_tags))
@@ -160,8 +163,10 @@ class CRF(nn.Module):
         if reduction not in REDUCTIONS:
             raise ValueError(f"invalid reduction: {reduction}")
         emissions, tags, mask = self._batch(emissions, tags, mask)
-        plain = self.loss in ("crf", LOSSES["crf"]) and reduction != "none" and not is_set_of_labels(tags, self.num_tags)
-        batch = self._quick_batch(emissions, mask) if plain else None
+        plain = self.loss in ("crf", LOSSES["crf"]) and not is_set_of_labels(tags, self.num_tags)
+        if plain and launched_here("chain", (emissions,), None):
+            return self._fused(emissions, tags, mask, reduction)
+        batch = self._quick_batch(emissions, mask) if plain and reduction != "none" else None
         if batch is not None:
             n = emissions.shape[0] if reduction == "mean" else batch.lengths.sum() if reduction == "token_mean" else 1
             each = torch.ones(emissions.shape[0]) if reduction == "sum" else torch.ones(emissions.shape[0]) / n
@@ -176,9 +181,45 @@ class CRF(nn.Module):
             return values.mean()
         return values.sum() / chain.lengths.sum()
 
+    def _fused(self, emissions: Tensor, tags: Tensor, mask: Tensor | None, reduction: str) -> Tensor:
+        """The log-likelihood on a CUDA device: one operator, nothing that waits for the device but the check of the mask."""
+        from partwise.torch.cuda import chain
+
+        lengths = self._lengths(emissions, mask, tags)
+        transitions, start, stop = self._scores()
+        values = -chain.loss(emissions, tags, lengths, transitions, start, stop)
+        if reduction == "none":
+            return values
+        if reduction == "token_mean":
+            return values.sum() / (emissions.shape[0] * emissions.shape[1] if mask is None else mask.sum())
+        return values.sum() if reduction == "sum" else values.mean()
+
+    def _lengths(self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None) -> Tensor | None:
+        """Lengths on a CUDA device; None for those of the emissions. What can be seen of the mask and the tags is checked."""
+        B, T = emissions.shape[:2]
+        for name, given in (("tags", tags), ("mask", mask)):
+            if given is not None and given.device != emissions.device:
+                raise ValueError(f"{name!r} is on {given.device}, but 'emissions' on {emissions.device}.")
+        if not self.validate or torch.compiler.is_compiling() or torch.cuda.is_current_stream_capturing():
+            return None if mask is None else mask.sum(1)
+        if tags is not None:
+            wrong = (tags < 0) | (tags >= self.num_tags)
+            wrong = wrong if mask is None else wrong & mask.bool()
+            if bool(wrong.any()):
+                i, t = wrong.nonzero()[0].tolist()
+                raise ValueError(
+                    f"sequence {i}, token {t}: its tag must be from 0 to {self.num_tags - 1}. Got {int(tags[i, t])}."
+                )
+        return None if mask is None else lengths_of(mask, B, T)
+
     def decode(self, emissions: Tensor, mask: Tensor | None = None, k: int | None = None) -> list:
         """The best labels of each sequence, as lists; with `k` the k best, a list of lists for each."""
         emissions, _, mask = self._batch(emissions, None, mask)
+        if k is None and launched_here("chain", (emissions,), None):
+            from partwise.torch.cuda import chain as device_chain
+
+            transitions, start, stop = self._scores()
+            return device_chain.best_lists(emissions, self._lengths(emissions, mask), transitions, start, stop)
         if k is None:
             batch = self._quick_batch(emissions, mask) if few_labels(self.num_tags) else None
             if batch is not None:

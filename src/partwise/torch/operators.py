@@ -2,9 +2,10 @@
 
 An operator takes the score tensors of a batch (`scores`), the lengths of its examples and the sizes of the structure. All shapes
 of its answers follow from shapes of its arguments, so that ``torch.compile(fullgraph=True)`` sees one opaque node, and no example
-costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock,
-on ``torch.get_num_threads()`` threads. On every other device sums come from the plain-torch twins of `reference`, as inside
-`reference_only`, and scores are copied to the CPU for best outputs.
+costs a step of Python. On the CPU the compiled oracles run over the tensors' own memory, without the interpreter's lock, on
+``torch.get_num_threads()`` threads. On CUDA devices kernels in Triton do (`partwise.torch.cuda`). On every other device, and for
+what has no kernel, sums come from the plain-torch twins of `reference`, as inside `reference_only`, and scores are copied to the
+CPU for best outputs.
 
 `sums` answers log Z and the marginals of all parts, which are its gradient: its backward is a product. Marginals can be
 differentiated too (entropies, double backward): then the covariance of parts is needed, and comes from the plain-torch twin.
@@ -21,7 +22,7 @@ import torch
 from torch import Tensor
 
 from partwise.engine.threads import in_threads
-from partwise.torch import reference
+from partwise.torch import cuda, reference
 from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
 from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
 from partwise.torch.scores import (
@@ -163,6 +164,11 @@ def compiled_here(tensors: Sequence[Tensor]) -> bool:
     return tensors[0].device.type == "cpu" and not _reference
 
 
+def launched_here(name: str, tensors: Sequence[Tensor], sizes: Any) -> bool:
+    """Whether there is a kernel for the sums over these scores on a CUDA device, and it is to be used."""
+    return cuda.serves(name, tensors, sizes) and not _reference
+
+
 def _answers(structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, dtype: torch.dtype) -> list[Tensor]:
     """Room for the marginals: as the scores, with an entry for each example where scores are shared; what is no score stays."""
     room = []
@@ -206,7 +212,7 @@ def _sums_by_reference(structure, tensors, lengths, sizes) -> tuple[Tensor, ...]
 
 def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch."""
-    if compiled_here(tensors):
+    if compiled_here(tensors) or launched_here(name, tensors, sizes):
         return OPERATORS[name].sums(*tensors, lengths, sizes)
     return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
 
@@ -336,6 +342,12 @@ def _define(structure: Structure) -> Operators:
         operator("sample", f"({arguments}, Tensor numbers) -> Tensor", sample) if summed else None,
     )
 
+    @operators.best.register_kernel("cuda")
+    def _(*given: Any) -> Any:
+        if _reference or not cuda.serves_best(structure.name, given[:size], given[size + 1]):
+            return best(*given)
+        return cuda.best(structure.name, given[:size], *given[size:])
+
     @operators.best.register_fake
     def _(*given: Any) -> Any:
         of, n = given[0], given[size].shape[0]
@@ -348,6 +360,10 @@ def _define(structure: Structure) -> Operators:
 
     if not summed:
         return operators
+
+    @operators.sums.register_kernel("cuda")
+    def _(*given: Any) -> Any:
+        return cuda.sums(structure.name, given[:size], *given[size:])
 
     @operators.sums.register_fake
     def _(*given: Any) -> Any:
