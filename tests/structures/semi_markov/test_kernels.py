@@ -75,6 +75,14 @@ def problem_of(T=12, seed=0, **more):
     return segment_problem(rng.normal(size=(T, 3)), [T], n_labels=2, **more)
 
 
+def test_a_segment_beyond_its_limit_has_no_score():
+    problem = problem_of(4, limits=[3, 1])
+    theta = np.zeros(kernels.n_parts(problem, 0))
+    fine, long = np.array([2, 0, 0, 3], np.int32), np.array([2, 0, 3, 1], np.int32)  # K + k begins a segment of label k
+    assert kernels.value_of(problem, 0, theta, fine) == 0.0
+    assert kernels.value_of(problem, 0, theta, long) == -np.inf
+
+
 def test_the_k_best_are_those_of_the_partition():
     problem = problem_of(7, limits=[3, 1])
     w = np.random.default_rng(1).normal(size=kernels.n_weights(problem))
