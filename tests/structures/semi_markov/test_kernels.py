@@ -83,6 +83,20 @@ def test_a_segment_beyond_its_limit_has_no_score():
     assert kernels.value_of(problem, 0, theta, long) == -np.inf
 
 
+def test_what_is_forgotten_costs_nothing_and_targets_stay_segments():
+    gold = np.array([2, 0, 3, 1, 1], np.int32)  # K + k begins a segment of label k
+    problem = segment_problem(np.ones((5, 1)), [5], gold, n_labels=2)
+    known = kernels.forget(problem, np.array([False, True, False, False, True]), np.array([9, 1, 9, 9, 0], np.int32))
+    assert known.targets.tolist() == [2, 3, 3, 1, 2]  # 1 cannot go on after a segment of 0, nor 0 after one of 1: they begin
+    for y, cost in (
+        ([2, 0, 3, 1, 1], 0.0),
+        ([2, 3, 3, 1, 2], 0.0),
+        ([3, 1, 3, 1, 1], kernels.cost(problem, 0, np.array([3, 0, 3, 1, 1]))),
+    ):
+        assert kernels.cost(known, 0, np.array(y, np.int32)) == cost, y
+    assert kernels.cost(problem, 0, np.array([2, 3, 3, 1, 2], np.int32)) > 0.0
+
+
 def test_the_k_best_are_those_of_the_partition():
     problem = problem_of(7, limits=[3, 1])
     w = np.random.default_rng(1).normal(size=kernels.n_weights(problem))
