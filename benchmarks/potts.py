@@ -3,9 +3,9 @@
 20 x 20 variables of five states with normal scores; neighbours get 0.5, or 1, if they agree. For each coupling several seeds.
 Relaxed: AD3 to its end (residuals of 1e-6, a proof, nothing gained for long, or 1000 iterations) beside HiGHS's linear program;
 and AD3 until its bound is within 1e-6 of that. Its iterations begin with sweeps of coordinate ascent, which forbid what no better
-output needs: from then on the bound may be lower than the linear program. Exact: the best output, proven, by AD3 and branch and bound, beside
-HiGHS's mixed-integer program. All has one thread; times are CPU milliseconds, of AD3 the least of several calls; packing a graph
-or writing down a program does not count. Medians over seeds are shown, and the range in the note.
+output needs: from then on the bound may be lower than the linear program. Exact: the best output, proven, by AD3 and branch and
+bound, beside HiGHS's mixed-integer program. All has one thread; times are CPU milliseconds, of AD3 the least of several calls;
+packing a graph or writing down a program does not count. Medians over seeds are shown, and the range in the note.
 
 The AD3 package does not install on a current Python. Its C++ library can be built, though, and takes part then (the same
 iterations and residuals at most, AD3's own steps); the notes tell what it took beside us, grid by grid:
@@ -125,7 +125,7 @@ def run(options: Options) -> Report:
         report.notes.append(
             f"{name}: {span('iterations')} iterations, {span('to near')} until the bound is within 1e-6 "
             f"({sum(f['is near'] for f in found):.0f} of {seeds} get there); the bound is "
-            + ("a bound at every iteration" if bound else f"NOT a bound: {min(f['above'] for f in found):.1e} below the best output")
+            + ("a bound at every iteration" if bound else f"NOT a bound: {min(f['above'] for f in found):.1e} below the best")
             + f", at the end at most {max(f['gap'] for f in found):.1e} (relative) above HiGHS's linear program; "
             f"{sum(f['proven'] for f in found):.0f} of {seeds} outputs proven by AD3 alone, "
             f"{sum(f['whole proven'] for f in found):.0f} by branch and bound, "
