@@ -11,7 +11,7 @@ from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.features.arc_pairs import pair_rows
 from partwise.features.arc_rows import arc_rows
-from partwise.structures.dependency.kept_arcs import PartialSecondOrderProblem
+from partwise.structures.dependency.kept_arcs import PartialSecondOrderProblem, any_trees
 from partwise.structures.dependency.projective import sum_over_projective_trees
 from partwise.structures.dependency.second_order import second_order_problem
 from partwise.structures.dependency.spanning import sum_over_trees
@@ -282,3 +282,11 @@ def test_beliefs_are_marginals_of_bethe_free_energy():
                 assert slope == pytest.approx(parts[k], abs=1e-4)
                 checked += 1
     assert checked
+
+
+def test_a_known_head_counts_though_its_arc_was_not_allowed():
+    allowed = np.ones((3, 4), bool)
+    allowed[1, 3] = False  # the second word under the third
+    gold, lengths, starts = np.array([-1, 3, 0]), np.array([3]), np.array([0, 3])
+    heads = any_trees(np.ones((12, 1)), lengths, starts, allowed.reshape(-1), gold, False, True)
+    assert heads[1] == 3 and heads[2] == 0

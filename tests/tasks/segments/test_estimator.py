@@ -29,6 +29,17 @@ def test_labels_and_segments_are_the_same(model):
     np.testing.assert_array_equal(other.weights_, model.weights_)
 
 
+def test_hidden_states_cost_what_was_asked_for():
+    weights = [
+        SegmentLabeler(templates=["w[0]"], hidden=2, cost=cost, solver="dca", max_epochs=2, random_state=0)
+        .fit(X, SEGMENTS)
+        .weights_
+        for cost in (None, "tokens", "labels")
+    ]
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert (weights[0] != weights[2]).any()
+
+
 def test_answers_are_in_the_scheme_of_the_training_data():
     iobes = [["O", "O", "B-PER", "E-PER"], ["B-PER", "E-PER", "O", "S-LOC"], [], ["S-LOC"], ["B-LOC", "E-LOC", "O", "O"]]
     model = SegmentLabeler(templates=["w[0]"]).fit(X, iobes)
