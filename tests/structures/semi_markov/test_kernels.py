@@ -97,6 +97,17 @@ def test_what_is_forgotten_costs_nothing_and_targets_stay_segments():
     assert kernels.cost(problem, 0, np.array([2, 3, 3, 1, 2], np.int32)) > 0.0
 
 
+def test_what_is_not_allowed_is_never_best():
+    allowed = np.ones((5, 4), bool)
+    allowed[1, :2] = allowed[2, 2:] = False  # a segment begins at the second token, and none at the third
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        problem = segment_problem(rng.normal(size=(5, 3)), [5], n_labels=2, allowed=allowed)
+        theta, y = np.zeros(kernels.n_parts(problem, 0)), np.zeros(5, np.int32)
+        kernels.score(problem, 0, rng.normal(size=kernels.n_weights(problem)), theta)
+        assert kernels.best(problem, 0, theta, y) > -np.inf and allowed[np.arange(5), y].all()
+
+
 def test_the_k_best_are_those_of_the_partition():
     problem = problem_of(7, limits=[3, 1])
     w = np.random.default_rng(1).normal(size=kernels.n_weights(problem))
