@@ -64,6 +64,11 @@ EXAMPLES: dict[str, list[str]] = {
         "ys, values = np.empty((2, 1), np.int32), np.empty(2)",
         "kernels.kbest(problem, 0, theta, ys, values), ys.tolist(), values.tolist()",
     ],
+    "max_marginals": [
+        SCORED,
+        "parts = np.empty(2)",
+        "float(kernels.max_marginals(problem, 0, theta, parts)), parts.tolist()",
+    ],
     "expected": [
         SCORED,
         "parts = np.empty(2)",

@@ -178,6 +178,8 @@ def test_the_reference_has_parameters_attributes_and_examples(name):
 @pytest.mark.interpreted
 @pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in names()])
 def test_examples_of_the_reference(name, tmp_path, monkeypatch):
+    if "import pandas" in words_of(name):
+        pytest.importorskip("pandas")
     monkeypatch.chdir(tmp_path)  # some write files
     value, own = value_of(name), name.rpartition(".")[2]
     home = importlib.import_module(name.rpartition(".")[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise import kernels
-from partwise.engine.numerics import larger
+from partwise.engine.numerics import fill, larger
 from partwise.structures.chain.kernels import ChainProblem, n_states
 from partwise.structures.chain.sums import forward_backward
 from partwise.structures.common.semirings import LARGEST, make_semiring
@@ -17,7 +17,7 @@ def max_marginals(problem, i, theta, parts):
     L, T, S = problem.n_labels, problem.starts[i + 1] - problem.starts[i], n_states(problem)
     symbols = L + 1
     kept = S // symbols
-    parts[: (T + S + 1) * L] = -np.inf
+    fill(parts[: (T + S + 1) * L], -np.inf)
     if T == 0:
         return 0.0
     alpha, beta, value = forward_backward(make_semiring(LARGEST), L, T, S, theta)

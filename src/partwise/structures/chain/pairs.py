@@ -17,7 +17,7 @@ from partwise import kernels
 from partwise.engine.accumulator import row
 from partwise.engine.compilation import helper
 from partwise.engine.memory import require_memory
-from partwise.engine.numerics import larger
+from partwise.engine.numerics import fill, larger
 from partwise.features.rows import Binary
 from partwise.structures.chain import kernels as chain
 from partwise.structures.chain.problem import TYPES, ChainProblem, PairChainProblem, PartialPairChainProblem
@@ -274,7 +274,7 @@ def expected(problem, i, theta, parts):
 def max_marginals(problem, i, theta, parts):
     """Forward-backward with maxima: O(T L^2) time, O(T L) memory."""
     L, T = problem.n_labels, problem.starts[i + 1] - problem.starts[i]
-    parts[: n_parts(problem, i)] = -np.inf
+    fill(parts[: n_parts(problem, i)], -np.inf)
     if T == 0:
         return 0.0
     alpha, beta, value = forward_backward(make_semiring(LARGEST), L, T, theta)

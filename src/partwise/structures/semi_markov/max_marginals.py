@@ -23,7 +23,7 @@ def max_marginals(problem, i, theta, parts):
     """O(T D K + T K^2) time, O(T D K) memory."""
     K, W, first = problem.n_labels, width(problem), problem.starts[i]
     T = problem.starts[i + 1] - first
-    parts[: kernels.n_parts(problem, i)] = -np.inf
+    fill(parts[: kernels.n_parts(problem, i)], -np.inf)
     if T == 0:
         return 0.0
     tied, D = theta[T * W :], longest(problem, T)
