@@ -247,7 +247,7 @@ def best_lists(emissions: Tensor, lengths: Tensor | None, transitions: Tensor, s
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("partwise::chain_loss", mutates_args=())
+@torch.library.custom_op("partwise::fused_chain_loss", mutates_args=())
 def chain_loss(
     emissions: Tensor, transitions: Tensor, start: Tensor, stop: Tensor, gold: Tensor, begins: Tensor, lengths: Tensor, width: int
 ) -> tuple[Tensor, Tensor]:
@@ -262,7 +262,7 @@ def _(emissions, transitions, start, stop, gold, begins, lengths, width):
     return emissions.new_empty(lengths.shape[0], dtype=torch.float32), emissions.new_empty(size, dtype=torch.float32)
 
 
-@torch.library.custom_op("partwise::chain_loss_backward", mutates_args=())
+@torch.library.custom_op("partwise::fused_chain_loss_backward", mutates_args=())
 def chain_loss_backward(
     of: Tensor, emissions: Tensor, transitions: Tensor, gold: Tensor, begins: Tensor, lengths: Tensor, memory: Tensor, width: int
 ) -> tuple[Tensor, Tensor]:
