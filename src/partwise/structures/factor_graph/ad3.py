@@ -299,7 +299,7 @@ def ad3(graph, theta, y, p, max_iterations, tol, bounds):
         if not is_pair(graph, f):
             others += top
     value, bound, swept = ascend(graph, theta, q, others, y, guess, p, min(max_iterations, MOST_SWEEPS), tol, bounds)
-    if is_closed(value, bound) or swept == max_iterations:
+    if bound == -np.inf or is_closed(value, bound) or swept == max_iterations:
         return value, bound, swept
     active = np.arange(F)
     if swept:

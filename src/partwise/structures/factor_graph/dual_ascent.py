@@ -241,6 +241,8 @@ def ascend(graph, theta, q, others, y, guess, p, sweeps, tol, bounds):
         before, bound = bound, min(bound, others + bound_of_pairs(graph, theta, q))
         if sweep < len(bounds):
             bounds[sweep] = bound
+        if bound == -np.inf:  # no output is allowed
+            return value, bound, sweep + 1
         resting = before - bound < max(SLOW * min(bound - value, 1.0), tol * (1.0 + abs(bound)))
         last = sweep == sweeps - 1
         if not last and sweep - looked < (FEW if resting else EVERY):
