@@ -219,6 +219,7 @@ def test_float32_weights():
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
 @pytest.mark.parametrize("loss", ["ramp", pytest.param("ramp_do", marks=pytest.mark.slow), "partial"])
+@pytest.mark.interpreted
 def test_nrbm_and_cccp_agree_from_the_same_start(kind, loss):
     partial = loss == "partial"
     loss = "hinge" if partial else loss
