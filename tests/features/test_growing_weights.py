@@ -1,8 +1,12 @@
 """Lists that grow are trained like arrays of weights: the same model, entry by entry, through every step on the way."""
 
+import errno
+
 import numpy as np
 import pytest
 
+import partwise.engine.accumulator as accumulator_module
+import partwise.features.growing_weights as growing_module
 from partwise.engine.accumulator import accumulator, compact, dot, row
 from partwise.features.growing_weights import growing_weights
 from partwise.features.rows import Binary, Sparse, emit
@@ -109,6 +113,27 @@ def test_models_are_those_of_arrays(solver, lists, tmp_path, monkeypatch):
     assert (model.result_.primal, model.result_.n_nonzero) == pytest.approx((dense.result_.primal, dense.result_.n_nonzero))
     if solver == "pegasos":
         assert model.result_.dual == pytest.approx(dense.result_.dual)
+
+
+def test_where_addresses_are_limited_there_are_arrays(lists, monkeypatch):
+    """As under ``ulimit -v``: lists have room to grow by reserving addresses."""
+    of_lists = learnt("dca").fit(X, Y).weights_
+
+    def refused(*_):
+        raise OSError(errno.ENOMEM, "Cannot allocate memory")
+
+    def untouched_zeros(*given):
+        with monkeypatch.context() as patch:
+            patch.setattr(accumulator_module, "LARGE", 0)
+            patch.setattr(accumulator_module.mmap, "mmap", refused)
+            return accumulator_module.untouched_zeros(*given)
+
+    with pytest.raises(MemoryError, match=r"no room for 3.2 GB of addresses \(Cannot allocate memory\)"):
+        untouched_zeros(3 << 28, np.float32)
+    monkeypatch.setattr(growing_module, "untouched_zeros", untouched_zeros)
+    model = learnt("dca").fit(X, Y)
+    assert isinstance(model._kept_weights, np.ndarray)
+    np.testing.assert_allclose(model.weights_, of_lists, rtol=1e-12)
 
 
 def test_what_needs_arrays_has_them(lists):

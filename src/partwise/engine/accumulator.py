@@ -48,8 +48,11 @@ def untouched_zeros(n: int, dtype) -> np.ndarray:
     size = n * np.dtype(dtype).itemsize
     if size < LARGE or not hasattr(mmap, "MAP_PRIVATE"):
         return np.zeros(n, dtype)
-    reserve_nothing = getattr(mmap, "MAP_NORESERVE", 0)
-    return np.frombuffer(mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | reserve_nothing), dtype, n)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    try:
+        return np.frombuffer(mmap.mmap(-1, size, flags), dtype, n)
+    except OSError as error:  # memory that nobody touches costs nothing, but addresses may be limited: ulimit -v
+        raise MemoryError(f"There is no room for {size / 1e9:.1f} GB of addresses ({error.strerror}).") from None
 
 
 def accumulator(n_weights: int, width: int, dtype=np.float64) -> Accumulator:

@@ -17,6 +17,12 @@ def available_memory() -> float:
     with contextlib.suppress(OSError, ValueError):
         limit, used = (open(f"/sys/fs/cgroup/memory.{name}").read() for name in ("max", "current"))
         found = min(found, float(limit) - float(used))
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import resource
+
+        addresses = resource.getrlimit(resource.RLIMIT_AS)[0]
+        if addresses != resource.RLIM_INFINITY:  # ulimit -v
+            found = min(found, addresses - int(open("/proc/self/statm").read().split()[0]) * float(os.sysconf("SC_PAGE_SIZE")))
     return found
 
 

@@ -12,6 +12,7 @@ v and u are arrays, or lists of what is not zero (`partwise.features.growing_wei
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,10 +49,12 @@ def make_weights(
 ) -> Weights:
     """Zero weights, or those of `start`; `count_step` will enter w_t into the average with weight t^power.
 
-    With `lists` = (features, labels), the first weights are lists of what is not zero.
+    With `lists` = (features, labels), the first weights are lists of what is not zero; arrays, and the same model, where there
+    are no addresses to grow into (``ulimit -v``).
     """
     if lists is not None and start is None:
-        return Weights(*growing_weights(*lists, n_weights, dtype, average), np.array([1.0, 0.0, 0.0, 0.0, 0.0, power]))
+        with contextlib.suppress(MemoryError):
+            return Weights(*growing_weights(*lists, n_weights, dtype, average), np.array([1.0, 0.0, 0.0, 0.0, 0.0, power]))
     v = np.zeros(n_weights, dtype) if start is None else np.array(start, dtype)
     u = np.zeros(n_weights if average else 0, dtype)
     return Weights(v, u, np.array([1.0, 0.0, 0.0, float(v @ v), 0.0, power]))
@@ -59,9 +62,11 @@ def make_weights(
 
 def no_weights(n_weights: int, dtype, lists: tuple[int, int] | None) -> Any:
     """Zero weights, of the kind that the model will be; they take no memory."""
-    if lists is None:
-        return untouched_zeros(n_weights, dtype)
-    return current(make_weights(n_weights, dtype, False, lists=lists))
+    if lists is not None:
+        with contextlib.suppress(MemoryError):
+            v, u = growing_weights(*lists, n_weights, dtype, False)
+            return listed(v, v.rest, lambda places: v.pool[places])
+    return untouched_zeros(n_weights, dtype)
 
 
 def in_use(weights: Weights) -> Weights:
