@@ -197,8 +197,22 @@ def test_another_version_a_damaged_library_and_no_folder(folder, tmp_path, monke
     (damaged / "index.json").write_text("{")
     found, told = sought(damaged, monkeypatch)
     assert found is None and len(told) == 1 and "cannot be read" in told[0]
-    assert sought(tmp_path / "nowhere", monkeypatch) == (None, [])
+    found, told = sought(tmp_path / "nowhere", monkeypatch)
+    assert found is None and len(told) == 1 and "nowhere" in told[0]
     assert sought("0", monkeypatch) == (None, [])
+
+
+def test_whatever_byte_of_the_index_is_damaged_nothing_fails(folder, tmp_path, monkeypatch):
+    copy, rng = edited(folder, tmp_path, lambda index: None), np.random.default_rng(0)
+    whole, said = (copy / "index.json").read_bytes(), 0
+    for place in rng.integers(0, len(whole), 60):
+        data = bytearray(whole)
+        data[place] = rng.integers(32, 127)
+        (copy / "index.json").write_bytes(data)
+        found, told = sought(copy, monkeypatch)
+        said += len(told)
+        assert len(told) <= 1 and (found is None or not told)
+    assert said > 10
 
 
 def test_an_older_processor(folder, tmp_path, monkeypatch):

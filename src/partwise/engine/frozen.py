@@ -245,7 +245,7 @@ def _tell(why: str) -> None:
 @functools.cache
 def shelf(path: Path | None) -> Shelf | None:
     """What is in a folder; None if there is nothing that can be used."""
-    if path is None or not path.is_dir():
+    if path is None or (path == PACKAGE / "frozen_code" and not path.is_dir()):  # a folder that somebody has named should be there
         return None
     try:
         return Shelf(path)
@@ -262,8 +262,14 @@ def label_of(function: Callable) -> str:
 def find(function: Callable, first: type, elsewhere: Callable[[], Any]) -> FrozenLoop | None:
     """The loop as machine code for this type of first argument, if there is any, and it is what numba would make."""
     found, label, name = shelf(folder()), label_of(function), f"{first.__module__}:{first.__qualname__}"
-    group = None if found is None else found.group_of(label, name)
-    if found is None or group is None or found.edited(label, name):
+    if found is None:
         return None
-    library = found.library(group)
-    return None if library is None else FrozenLoop(library, library.numbers[label], elsewhere)
+    try:
+        group = found.group_of(label, name)
+        library = None if group is None or found.edited(label, name) else found.library(group)
+        return None if library is None else FrozenLoop(library, library.numbers[label], elsewhere)
+    except (LookupError, TypeError, AttributeError, ValueError) as error:  # what a damaged index says makes no sense
+        if "index" not in found.reasons:
+            found.reasons["index"] = f"{found.path / 'index.json'} is damaged ({error!r})"
+            _tell(found.reasons["index"])
+        return None

@@ -72,13 +72,15 @@ def recording(calls: dict[Call, None]) -> Iterator[None]:
 
 
 def run(*words: Any) -> bool:
-    """Whether a command was carried out; what is refused is none of the usual ones."""
+    """Whether a command was carried out; what is refused is none of the usual ones. ImportError where something is not installed."""
     from partwise.cli.app import app
 
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()):
         try:
             app([str(word) for word in words], standalone_mode=True)
         except SystemExit as end:
+            if isinstance(end.__context__, ImportError):
+                raise end.__context__ from None
             return end.code in (0, None)
     return True
 
