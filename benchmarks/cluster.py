@@ -2,9 +2,11 @@
 
 A round sends weights to 128 parts and adds up as many numbers as there are weights along the tree, as a batch solver does for a
 gradient, but without examples: what it takes is what a cluster adds to the work. On 1, 2 and 4 workers, for 10^4, 10^6 and
-10^7 weights, beside two threads of one process. Then with a delay for each message that this process sends (an asynchronous
-sleep in the transport), which stands for a network. And what is sent of the weights of real runs, where only those that are not
-zero are sent.
+10^7 weights, beside two threads of one process. Then with a delay for each message that this process, client and scheduler,
+sends (an asynchronous sleep in the transport), which stands for a network: what a round gains, divided by the delay, is how many
+messages wait for each other. And what is sent of the weights of real runs, where only those that are not zero are sent.
+
+``--only 1000000`` measures rounds of so many weights alone, ``--only runs`` the real runs.
 """
 
 from __future__ import annotations
@@ -27,6 +29,8 @@ from partwise.solvers import solve
 from partwise.tasks.common.packed_corpus import LEAVES
 
 PARTS, ROUNDS = LEAVES, 5
+SIZES = (10_000, 1_000_000, 10_000_000)
+DELAYS = (0.01, 0.03)  # seconds for each message
 
 
 def vector(part: Any, w: np.ndarray) -> np.ndarray:
@@ -117,25 +121,33 @@ def sent_of_runs(short: bool) -> list[Row]:
 
 def run(options: Options) -> Report:
     """Rounds on clusters of several sizes."""
+    report, n = Report("cluster"), 2 if options.short else ROUNDS
+    for d in SIZES[:2] if options.short else SIZES:
+        if not options.only or str(d) in options.only:
+            report.rows += rounds_of(d, n)
+    if not options.only or "runs" in options.only:
+        report.rows += sent_of_runs(options.short)
+    return report
+
+
+def rounds_of(d: int, n: int) -> list[Row]:
+    """Rounds of d weights: threads, workers, and workers whose messages are late."""
     import distributed
 
-    report, n = Report("cluster"), 2 if options.short else ROUNDS
-    edges = list(range(PARTS + 1))
-    for d in (10_000, 1_000_000) if options.short else (10_000, 1_000_000, 10_000_000):
-        w = np.ones(d, np.float32)
-        here = rounds(Places(None, edges, nothing, 2), w, n)
-        for workers in (1, 2, 4):
-            how = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-            with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client:
-                places = DaskPlaces(client, None, edges, nothing)
-                seconds = rounds(places, w, n)
-                sent = places.bytes_sent / max(places.rounds, 1)
-                note = f"{sent / 1e6:.1f} MB of weights to each worker, {8 * d / 1e6:.1f} MB back"
-                report.rows.append(Row(f"{d:,} weights", f"a round, {workers} workers", "s", seconds, here, "two threads", note))
-                if workers == 2 and d <= 1_000_000:
-                    with delayed(0.01):
-                        slow = rounds(places, w, n)
-                    note = "10 ms for each message that client or scheduler send"
-                    report.rows.append(Row(f"{d:,} weights", "a round, 2 workers, delayed", "s", slow, seconds, "no delay", note))
-    report.rows += sent_of_runs(options.short)
-    return report
+    w, edges, rows = np.ones(d, np.float32), list(range(PARTS + 1)), []
+    here = rounds(Places(None, edges, nothing, 2), w, n)
+    for workers in (1, 2, 4):
+        how = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+            places = DaskPlaces(client, None, edges, nothing)
+            seconds = rounds(places, w, n)
+            sent = places.bytes_sent / max(places.rounds, 1)
+            note = f"{len(places.groups())} tasks; {sent / 1e6:.2f} MB of weights to each worker, {8 * d / 1e6:.2f} MB back"
+            rows.append(Row(f"{d:,} weights", f"a round, {workers} workers", "s", seconds, here, "two threads", note))
+            for delay in DELAYS if d == SIZES[0] else ():
+                with delayed(delay):
+                    slow = rounds(places, w, n)
+                note = f"{(slow - seconds) / delay:.1f} messages that wait for each other"
+                what = f"a round, {workers} workers, {1000 * delay:.0f} ms for each message"
+                rows.append(Row(f"{d:,} weights", what, "s", slow, seconds, "no delay", note))
+    return rows
