@@ -6,6 +6,9 @@ gradient, but without examples: what it takes is what a cluster adds to the work
 sends (an asynchronous sleep in the transport), which stands for a network: what a round gains, divided by the delay, is how many
 messages wait for each other. And what is sent of the weights of real runs, where only those that are not zero are sent.
 
+CPU seconds are those of a round in this process, which is client and scheduler, and in all workers together; on a machine that
+has other work they tell more than seconds.
+
 ``--only 1000000`` measures rounds of so many weights alone, ``--only runs`` the real runs.
 """
 
@@ -30,7 +33,7 @@ from partwise.tasks.common.packed_corpus import LEAVES
 
 PARTS, ROUNDS = LEAVES, 5
 SIZES = (10_000, 1_000_000, 10_000_000)
-DELAYS = (0.01, 0.03)  # seconds for each message
+DELAYS = (0.05, 0.2)  # seconds for each message
 
 
 def vector(part: Any, w: np.ndarray) -> np.ndarray:
@@ -68,14 +71,21 @@ def delayed(seconds: float) -> Iterator[None]:
         TCP.write = plain
 
 
-def rounds(places: Any, w: np.ndarray, n: int) -> float:
-    """Seconds of a round, the median of several."""
-    times = []
-    for _ in range(n + 1):
+def rounds(places: Any, w: np.ndarray, n: int) -> tuple[float, float, float]:
+    """Seconds of a round, the median of several; CPU seconds here and on the workers, the mean."""
+    times, here, there = [], 0.0, 0.0
+    for k in range(n + 1):
+        if k == 1:  # the first loads code and parts
+            here, there = time.process_time(), on_workers(places)
         clock = time.perf_counter()
         places.root.total(add, vector, w)
         times.append(time.perf_counter() - clock)
-    return statistics.median(times[1:])
+    return statistics.median(times[1:]), (time.process_time() - here) / n, (on_workers(places) - there) / n
+
+
+def on_workers(places: Any) -> float:
+    """CPU seconds of all workers so far."""
+    return sum(places.client.run(time.process_time).values()) if isinstance(places, DaskPlaces) else 0.0
 
 
 class Counting(Places):
@@ -135,19 +145,24 @@ def rounds_of(d: int, n: int) -> list[Row]:
     import distributed
 
     w, edges, rows = np.ones(d, np.float32), list(range(PARTS + 1)), []
-    here = rounds(Places(None, edges, nothing, 2), w, n)
+    n = 2 if d > SIZES[1] else n
+    here, cpu_here, _ = rounds(Places(None, edges, nothing, 2), w, n)
     for workers in (1, 2, 4):
         how = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
         with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client:
             places = DaskPlaces(client, None, edges, nothing)
-            seconds = rounds(places, w, n)
+            seconds, cpu, cpu_there = rounds(places, w, n)
             sent = places.bytes_sent / max(places.rounds, 1)
-            note = f"{len(places.groups())} tasks; {sent / 1e6:.2f} MB of weights to each worker, {8 * d / 1e6:.2f} MB back"
-            rows.append(Row(f"{d:,} weights", f"a round, {workers} workers", "s", seconds, here, "two threads", note))
+            what, tasks = f"a round, {workers} workers", 2 * len(places.groups()) - 1
+            note = f"{tasks} tasks; {sent / 1e6:.2f} MB of weights to each worker, {8 * d / 1e6:.2f} MB back"
+            rows.append(Row(f"{d:,} weights", what, "s", seconds, here, "two threads", note))
+            note = f"{cpu:.3f} of them client and scheduler, {1000 * cpu / tasks:.2f} ms a task"
+            rows.append(Row(f"{d:,} weights", what, "CPU s", cpu + cpu_there, cpu_here, "two threads", note))
             for delay in DELAYS if d == SIZES[0] else ():
                 with delayed(delay):
-                    slow = rounds(places, w, n)
+                    slow = rounds(places, w, n)[0]
                 note = f"{(slow - seconds) / delay:.1f} messages that wait for each other"
-                what = f"a round, {workers} workers, {1000 * delay:.0f} ms for each message"
-                rows.append(Row(f"{d:,} weights", what, "s", slow, seconds, "no delay", note))
+                rows.append(
+                    Row(f"{d:,} weights", f"{what}, {1000 * delay:.0f} ms a message", "s", slow, seconds, "no delay", note)
+                )
     return rows
