@@ -38,6 +38,8 @@ NAMES = (
     "beyond_memory",
     "cluster",
     "mixing",
+    "block_averaging",
+    "threads",
     "refusal_limit",
     "gaps",
     "dictionaries",

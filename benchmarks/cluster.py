@@ -2,9 +2,14 @@
 
 A round sends weights to 128 parts and adds up as many numbers as there are weights along the tree, as a batch solver does for a
 gradient, but without examples: what it takes is what a cluster adds to the work. On 1, 2 and 4 workers, for 10^4, 10^6 and
-10^7 weights, beside two threads of one process. Then with a delay for each message that this process sends (an asynchronous
-sleep in the transport), which stands for a network. And what is sent of the weights of real runs, where only those that are not
-zero are sent.
+10^7 weights, beside two threads of one process. Then with a delay for each message that this process, client and scheduler,
+sends (an asynchronous sleep in the transport), which stands for a network: what a round gains, divided by the delay, is how many
+messages wait for each other. And what is sent of the weights of real runs, where only those that are not zero are sent.
+
+CPU seconds are those of a round in this process, which is client and scheduler, and in all workers together; on a machine that
+has other work they tell more than seconds.
+
+``--only 1000000`` measures rounds of so many weights alone, ``--only runs`` the real runs.
 """
 
 from __future__ import annotations
@@ -27,6 +32,8 @@ from partwise.solvers import solve
 from partwise.tasks.common.packed_corpus import LEAVES
 
 PARTS, ROUNDS = LEAVES, 5
+SIZES = (10_000, 1_000_000, 10_000_000)
+DELAYS = (0.05, 0.2)  # seconds for each message
 
 
 def vector(part: Any, w: np.ndarray) -> np.ndarray:
@@ -64,14 +71,21 @@ def delayed(seconds: float) -> Iterator[None]:
         TCP.write = plain
 
 
-def rounds(places: Any, w: np.ndarray, n: int) -> float:
-    """Seconds of a round, the median of several."""
-    times = []
-    for _ in range(n + 1):
+def rounds(places: Any, w: np.ndarray, n: int) -> tuple[float, float, float]:
+    """Seconds of a round, the median of several; CPU seconds here and on the workers, the mean."""
+    times, here, there = [], 0.0, 0.0
+    for k in range(n + 1):
+        if k == 1:  # the first loads code and parts
+            here, there = time.process_time(), on_workers(places)
         clock = time.perf_counter()
         places.root.total(add, vector, w)
         times.append(time.perf_counter() - clock)
-    return statistics.median(times[1:])
+    return statistics.median(times[1:]), (time.process_time() - here) / n, (on_workers(places) - there) / n
+
+
+def on_workers(places: Any) -> float:
+    """CPU seconds of all workers so far."""
+    return sum(places.client.run(time.process_time).values()) if isinstance(places, DaskPlaces) else 0.0
 
 
 class Counting(Places):
@@ -117,25 +131,38 @@ def sent_of_runs(short: bool) -> list[Row]:
 
 def run(options: Options) -> Report:
     """Rounds on clusters of several sizes."""
+    report, n = Report("cluster"), 2 if options.short else ROUNDS
+    for d in SIZES[:2] if options.short else SIZES:
+        if not options.only or str(d) in options.only:
+            report.rows += rounds_of(d, n)
+    if not options.only or "runs" in options.only:
+        report.rows += sent_of_runs(options.short)
+    return report
+
+
+def rounds_of(d: int, n: int) -> list[Row]:
+    """Rounds of d weights: threads, workers, and workers whose messages are late."""
     import distributed
 
-    report, n = Report("cluster"), 2 if options.short else ROUNDS
-    edges = list(range(PARTS + 1))
-    for d in (10_000, 1_000_000) if options.short else (10_000, 1_000_000, 10_000_000):
-        w = np.ones(d, np.float32)
-        here = rounds(Places(None, edges, nothing, 2), w, n)
-        for workers in (1, 2, 4):
-            how = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-            with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client:
-                places = DaskPlaces(client, None, edges, nothing)
-                seconds = rounds(places, w, n)
-                sent = places.bytes_sent / max(places.rounds, 1)
-                note = f"{sent / 1e6:.1f} MB of weights to each worker, {8 * d / 1e6:.1f} MB back"
-                report.rows.append(Row(f"{d:,} weights", f"a round, {workers} workers", "s", seconds, here, "two threads", note))
-                if workers == 2 and d <= 1_000_000:
-                    with delayed(0.01):
-                        slow = rounds(places, w, n)
-                    note = "10 ms for each message that client or scheduler send"
-                    report.rows.append(Row(f"{d:,} weights", "a round, 2 workers, delayed", "s", slow, seconds, "no delay", note))
-    report.rows += sent_of_runs(options.short)
-    return report
+    w, edges, rows = np.ones(d, np.float32), list(range(PARTS + 1)), []
+    n = 2 if d > SIZES[1] else n
+    here, cpu_here, _ = rounds(Places(None, edges, nothing, 2), w, n)
+    for workers in (1, 2, 4):
+        how = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+        with distributed.LocalCluster(**how, silence_logs=50) as cluster, distributed.Client(cluster) as client:
+            places = DaskPlaces(client, None, edges, nothing)
+            seconds, cpu, cpu_there = rounds(places, w, n)
+            sent = places.bytes_sent / max(places.rounds, 1)
+            what, tasks = f"a round, {workers} workers", 2 * len(places.groups()) - 1
+            note = f"{tasks} tasks; {sent / 1e6:.2f} MB of weights to each worker, {8 * d / 1e6:.2f} MB back"
+            rows.append(Row(f"{d:,} weights", what, "s", seconds, here, "two threads", note))
+            note = f"{cpu:.3f} of them client and scheduler, {1000 * cpu / tasks:.2f} ms a task"
+            rows.append(Row(f"{d:,} weights", what, "CPU s", cpu + cpu_there, cpu_here, "two threads", note))
+            for delay in DELAYS if d == SIZES[0] else ():
+                with delayed(delay):
+                    slow = rounds(places, w, n)[0]
+                note = f"{(slow - seconds) / delay:.1f} messages that wait for each other"
+                rows.append(
+                    Row(f"{d:,} weights", f"{what}, {1000 * delay:.0f} ms a message", "s", slow, seconds, "no delay", note)
+                )
+    return rows

@@ -19,6 +19,7 @@ if not (ROOT / "benchmarks").is_dir():
     pytest.skip("the benchmarks come with the checkout only", allow_module_level=True)
 sys.path.insert(0, str(ROOT))
 
+from benchmarks.block_averaging import averaged  # noqa: E402
 from benchmarks.contenders import CHUNKERS, Contender  # noqa: E402
 from benchmarks.datasets import SPANS, TOY  # noqa: E402
 from benchmarks.peers import attributes  # noqa: E402
@@ -204,3 +205,16 @@ def test_potts_grids():
     with partwise.interpret():
         found = potts_grid(0, 1.0, 1, side=3)
     assert found["above"] >= -1e-9 and found["gap"] < 1e-6 and found["is near"] and found["whole proven"] and found["agree"]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("parts", "gap"), [(1, 1e-3), (3, 2e-2)])
+def test_averaged_blocks_have_the_certificate_of_the_whole(parts, gap):
+    rng = np.random.default_rng(0)
+    problem = partwise.multiclass_problem(rng.normal(size=(18, 4)), rng.integers(0, 3, 18))
+    with partwise.interpret():
+        gaps = averaged(problem, parts, 100, 1.0)
+        best = partwise.solve(problem, "hinge", "sdm", 1.0, tol=1e-6)
+    assert min(gaps) >= 0.0 and gaps[-1] <= gap
+    if parts == 1:
+        assert len(gaps) <= best.n_epochs

@@ -224,10 +224,19 @@ def test_manifests_that_lie(tmp_path):
         "should not be one": lambda m: m["problems"][""]["fields"].update(gold=3),
         "altered: KeyError": lambda m: m.pop("shared_crc32"),
         "altered: OverflowError": lambda m: m.update(shards=[0, 10**30]),
+        "speaks of 9 examples": lambda m: m.update(examples=9),
     }
     for k, (words, lie) in enumerate(lies.items()):
         with pytest.raises(PackedError, match=words):
             partwise.PackedCorpus(altered(packed("tag", tmp_path, name=f"{k}.packed"), lie))
+
+
+@pytest.mark.parametrize("lie", [{"n_labels": 2}, {"order": 2}, {"n_labels": 50}])
+def test_sizes_that_are_not_those_of_the_model(tmp_path, lie):
+    """Compiled loops would read and write beyond the weights."""
+    path = altered(packed("tag", tmp_path), lambda m: m["problems"][""]["fields"].update(lie))
+    with pytest.raises(PackedError, match="its model has .* weights"):
+        BY_VERB["tag"].core().fit(partwise.PackedCorpus(path))
 
 
 def test_what_is_damaged_is_named(tmp_path):

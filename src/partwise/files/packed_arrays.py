@@ -17,6 +17,7 @@ import json
 import mmap
 import os
 import shutil
+import sys
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -30,6 +31,9 @@ from partwise.files.whole_file import whole_file
 FORMAT, FORMAT_VERSION = "partwise-packed", 1
 HEADER = 128  # bytes of numpy's format before the array itself
 MANIFEST, JOURNAL, LOCK = "manifest.json", "journal.jsonl", "lock"
+
+#: of a mapping: memory for pages that are written to is not to be set aside. Else Linux refuses an array larger than its memory
+RESERVE_NOTHING = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
 
 
 class PackedError(ValueError):
@@ -297,5 +301,12 @@ def map_array(place: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray
             raise PackedError(f"{place!r} is damaged or was altered: its first bytes do not say what its manifest says.")
         if size == HEADER:
             return np.zeros(shape, dtype)
-        memory = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_COPY)
+        memory = mapped(file.fileno(), size)
     return np.frombuffer(memory, dtype, offset=HEADER).reshape(shape)
+
+
+def mapped(fd: int, size: int) -> mmap.mmap:
+    """A file mapped so that what is written to it stays in this process."""
+    if not hasattr(mmap, "MAP_PRIVATE"):
+        return mmap.mmap(fd, size, access=mmap.ACCESS_COPY)
+    return mmap.mmap(fd, size, flags=mmap.MAP_PRIVATE | RESERVE_NOTHING, prot=mmap.PROT_READ | mmap.PROT_WRITE)

@@ -98,7 +98,7 @@ class Structured(Solving):
 
     def _adopt(self, corpus: PackedCorpus) -> None:
         """Take over what was learnt while packing; parameters that decide what was packed must be those, or not given."""
-        model, free = corpus.model(), {field.name for field in dataclasses.fields(Parameters)}
+        model, free = corpus.sound_model(), {field.name for field in dataclasses.fields(Parameters)}
         defaults = type(self)().parameters()
         for name, packed in model.parameters().items():
             mine = getattr(self, name)

@@ -81,6 +81,8 @@ class PackedCorpus:
             raise ValueError(f"its shards are not those of {n} examples")
         if len(self._sums) != len(edges) - 1:
             raise ValueError("its shards and their checksums do not match")
+        if int(self.manifest["examples"]) != n:
+            raise ValueError(f"it speaks of {self.manifest['examples']} examples, and there are {n}")
 
     def __repr__(self) -> str:
         return f"<PackedCorpus {self.path!r}: {len(self):,} examples in {self.n_shards:,} shards, for {self.task.verb!r}>"
@@ -127,6 +129,19 @@ class PackedCorpus:
             return model_file.load(os.path.join(self.path, MODEL), plain=True)
         except FileNotFoundError:
             raise PackedError(f"{self.path!r} is not whole: the file {MODEL!r} is missing.") from None
+
+    def sound_model(self) -> Any:
+        """`model`, if it is of the size of the problem: features, labels or an order that are not its own are a PackedError.
+
+        Compiled loops do not check indices: what the manifest says of sizes must not be all they rely on.
+        """
+        model, needed = self.model(), int(kernels.n_weights(self.problem))
+        if model._kept_weights.size != needed:
+            raise PackedError(
+                f"{self.path!r} is damaged or was altered: its model has {model._kept_weights.size:,} weights, and what its "
+                f"manifest says of the problem asks for {needed:,}."
+            )
+        return model
 
     def shard(self, k: int) -> Any:
         """The examples of shard k, as a problem; a shard that is damaged is a PackedError that names it."""
