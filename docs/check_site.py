@@ -2,7 +2,7 @@
 
 Every page is opened as a file, without a network, at 390 pixels. What is reported: links that lead nowhere (anchors included),
 pages that take more than two clicks from the first, errors of the console, formulas that were not set, pages that are wider
-than the screen, and words that are cut off at its edge.
+than the screen, words that are cut off at its edge, and a search that finds nothing.
 """
 
 from __future__ import annotations
@@ -26,14 +26,23 @@ const article = document.querySelector("article"), found = [];
 if (!article) return found;  // the page of the search
 const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
 for (let node = walk.nextNode(); node && found.length < 2; node = walk.nextNode()) {
-  if (!node.data.trim() || node.parentElement.closest("mjx-container, script, style, .headerlink") || inScroller(node.parentElement))
-    continue;
+  const parent = node.parentElement;
+  if (!node.data.trim() || parent.closest("mjx-container, script, style, .headerlink") || inScroller(parent)) continue;
   const range = document.createRange();
   range.selectNodeContents(node);
   const box = range.getBoundingClientRect();
   if (box.width > 1 && box.height > 1 && box.right > innerWidth + 1) found.push(node.data.trim().slice(0, 40));
 }
 return found;
+"""
+#: what the search must find, and how many answers it shows within five seconds
+SOUGHT = "SequenceLabeler"
+ANSWERS = """
+const [word, done] = arguments, begin = Date.now();
+(function ask() {
+  const n = [...document.querySelectorAll("#search-results li a")].filter(a => a.innerText.includes(word)).length;
+  if (n || Date.now() - begin > 5000) done(n); else setTimeout(ask, 100);
+})();
 """
 
 
@@ -134,6 +143,10 @@ def look(pages: dict[Path, Page], site: Path) -> list[str]:
             wrong += [
                 f"{name}: {entry['message']}" for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "ERROR")
             ]
+        driver.get(f"{(site / 'search.html').as_uri()}?q={SOUGHT}")
+        found = driver.execute_async_script(ANSWERS, SOUGHT)
+        if not found:
+            wrong.append(f"search.html: {SOUGHT!r} is not found")
     finally:
         driver.quit()
     return wrong

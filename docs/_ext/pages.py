@@ -76,7 +76,7 @@ def read(app: Any, page: str, source: list[str]) -> None:
 
 
 def skip(app: Any, kind: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
-    """Members that scikit-learn gives to every estimator have their place in its own documentation; those of commands have none."""
+    """Members that scikit-learn gives to every estimator are documented there; what commands use is not for users."""
     if kind == "class" and name in FOR_COMMANDS:
         return True
     home = getattr(member, "__module__", "") or ""
