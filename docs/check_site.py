@@ -1,8 +1,8 @@
 """The built site in headless Chromium: ``python docs/check_site.py build/site``.
 
 Every page is opened as a file, without a network, at 390 pixels. What is reported: links that lead nowhere (anchors included),
-pages that take more than two clicks from the first, errors of the console, formulas that were not set, and pages that are wider
-than the screen.
+pages that take more than two clicks from the first, errors of the console, formulas that were not set, pages that are wider
+than the screen, words that are cut off at its edge, and a search that finds nothing.
 """
 
 from __future__ import annotations
@@ -14,6 +14,36 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 PHONE = 390
+#: the first words of what is cut off at the right edge without being scrolled into sight
+CUT = """
+const scrolls = new Map();
+function inScroller(e) {
+  if (e.tagName === "ARTICLE" || !e.parentElement) return false;
+  if (!scrolls.has(e)) scrolls.set(e, /auto|scroll/.test(getComputedStyle(e).overflowX) || inScroller(e.parentElement));
+  return scrolls.get(e);
+}
+const article = document.querySelector("article"), found = [];
+if (!article) return found;  // the page of the search
+const walk = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
+for (let node = walk.nextNode(); node && found.length < 2; node = walk.nextNode()) {
+  const parent = node.parentElement;
+  if (!node.data.trim() || parent.closest("mjx-container, script, style, .headerlink") || inScroller(parent)) continue;
+  const range = document.createRange();
+  range.selectNodeContents(node);
+  const box = range.getBoundingClientRect();
+  if (box.width > 1 && box.height > 1 && box.right > innerWidth + 1) found.push(node.data.trim().slice(0, 40));
+}
+return found;
+"""
+#: what the search must find, and how many answers it shows within five seconds
+SOUGHT = "SequenceLabeler"
+ANSWERS = """
+const [word, done] = arguments, begin = Date.now();
+(function ask() {
+  const n = [...document.querySelectorAll("#search-results li a")].filter(a => a.innerText.includes(word)).length;
+  if (n || Date.now() - begin > 5000) done(n); else setTimeout(ask, 100);
+})();
+"""
 
 
 class Page(HTMLParser):
@@ -103,6 +133,8 @@ def look(pages: dict[Path, Page], site: Path) -> list[str]:
             wide = driver.execute_script("return document.documentElement.scrollWidth")
             if wide > PHONE + 1:
                 wrong.append(f"{name}: {wide} pixels wide on a screen of {PHONE}")
+            for words in driver.execute_script(CUT):
+                wrong.append(f"{name}: {words!r} goes beyond the right edge, and nothing scrolls there")
             plain = driver.execute_script(
                 "return [...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container')).length"
             )
@@ -111,6 +143,10 @@ def look(pages: dict[Path, Page], site: Path) -> list[str]:
             wrong += [
                 f"{name}: {entry['message']}" for entry in driver.get_log("browser") if entry["level"] in ("SEVERE", "ERROR")
             ]
+        driver.get(f"{(site / 'search.html').as_uri()}?q={SOUGHT}")
+        found = driver.execute_async_script(ANSWERS, SOUGHT)
+        if not found:
+            wrong.append(f"search.html: {SOUGHT!r} is not found")
     finally:
         driver.quit()
     return wrong

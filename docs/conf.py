@@ -100,6 +100,7 @@ sphinx_gallery_conf = {
     "ignore_pattern": r"(__init__|first_structure|segment_pictures|tag_sentences|torch_\w+|typed_example)\.py",
     "within_subsection_order": "pages.by_title",
     "remove_config_comments": True,
+    "capture_repr": ("_repr_html_",),
     "show_memory": False,
     "show_signature": False,
     "download_all_examples": False,

@@ -15,7 +15,7 @@ DOCS = Path(__file__).parent
 #: example: which of its pictures
 TASKS = {
     "digit_words": 1, "chunking_weights": 1, "sparse_entities": 1, "hidden_states": 1, "parsing": 1, "brackets": 1, "pictures": 1,
-    "aligning": 1, "folding": 1, "ranking": 1, "wrong_labels": 1, "own_structure": 1,
+    "aligning": 1, "folding": 1, "ranking": 1, "wrong_labels": 1, "own_structure": 1, "segments": 1,
 }  # fmt: skip
 WIDE = {"digit_words": 700}
 OURS, THEIRS = "#3b76af", "#c9c9c9"

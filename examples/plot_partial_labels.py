@@ -18,7 +18,7 @@ from partwise.metrics import span_f1
 X, y = make_tagged_sequences(200, seed=1, ambiguity=0.1)
 X_test, y_test = make_tagged_sequences(200, seed=2, ambiguity=0.1)
 rng = np.random.default_rng(0)
-shares = [0.0, 0.2, 0.4, 0.6, 0.8]
+shares = [0.0, 0.15, 0.3, 0.45, 0.6]
 partial, whole = [], []
 for share in shares:
     gaps = [[None if rng.random() < share else label for label in labels] for labels in y]

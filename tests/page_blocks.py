@@ -2,6 +2,7 @@
 
 ====================================  ===================================================================================
 ``<!-- beside: PACKAGE -->``           shows another tool: run where that is installed
+``<!-- program of: PACKAGE -->``       a program for a tool that needs a Python of its own, $PARTWISE_PEERS/PACKAGE/bin/python
 ``<!-- output of: COMMAND -->``        what a command printed
 ``<!-- checked only: WHY -->``         takes minutes, a cluster, a machine: commands are parsed, Python is compiled
 a fence with the name of a file       its text is put there before what follows is run
@@ -15,6 +16,7 @@ import configparser
 import glob
 import importlib.util
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -29,7 +31,7 @@ from partwise.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 FENCE = re.compile(r"^(?:<!-- ([a-z ]+): ([^\n]*?) -->\n)?```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-MARKS = ("beside", "output of", "checked only")
+MARKS = ("beside", "program of", "output of", "checked only")
 #: languages of blocks that are neither run nor output: formulas and lists of pages for Sphinx
 SET = ("math", "{toctree}")
 
@@ -50,6 +52,18 @@ def blocks_of(path: Path) -> list[PageBlock]:
         PageBlock(mark, what, *(header.split(None, 1) + ["", ""])[:2], text)
         for mark, what, header, text in FENCE.findall(path.read_text(encoding="utf-8"))
     ]
+
+
+def own_python(package: str) -> Path | None:
+    """Where a tool has a Python of its own: in the folder of environments that PARTWISE_PEERS names."""
+    path = Path(os.environ.get("PARTWISE_PEERS", ""), package, "bin", "python")
+    return path if "PARTWISE_PEERS" in os.environ and path.exists() else None
+
+
+def is_installed(package: str) -> bool:
+    """Whether there is such a package, here or in a Python of its own; a folder of tests of its name is none."""
+    spec = importlib.util.find_spec(package)
+    return (spec is not None and spec.origin is not None) or own_python(package) is not None
 
 
 def commands(text: str) -> list[str]:

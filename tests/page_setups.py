@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from crfpp_binary import write_binary_model
 from partwise import Classifier, SequenceLabeler
 from partwise.datasets import make_sentences, make_tagged_sequences, write_sentences
 from partwise.tasks.common.registry import BY_VERB
@@ -49,8 +50,8 @@ cost-factor: 1
 maxid: 6
 xsize: 2
 
-Y
-X
+B-NP
+B-VP
 
 U00:%x[0,0]
 B
@@ -65,11 +66,14 @@ B
 0.3
 0.4
 """
+WAPITI = "#mdl#2#1\n#rdr#1/0/0\n11:u:w=%x[0,0],\n#qrk#2\n4:B-NP,\n4:B-VP,\n#qrk#1\n8:u:w=said,\n1=0x1p-1\n"
 
 
 def coming_from(folder: Path) -> dict[str, Any]:
-    """Beside sequences, one of them alone and a text model of CRF++."""
+    """Beside sequences, one of them alone and models: of CRF++, as text and binary, and of Wapiti."""
+    (folder / "wapiti.txt").write_text(WAPITI)
     (folder / "model.txt").write_text(CRFPP)
+    write_binary_model(CRFPP, folder / "model")
     found = tagging(folder)
     return found | {"xseq": found["X"][0], "yseq": found["y"][0]}
 

@@ -22,6 +22,11 @@ PAGE_OF = {file: page for page, file in FROM_THE_ROOT.items()}
 LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 CODE = re.compile(r"^(```|~~~)[^\n]*\n.*?^\1\s*$", re.MULTILINE | re.DOTALL)
 BLANK = "The page of the site is made from that file."
+#: what estimators have for commands and reports, not for users
+FOR_COMMANDS = {
+    "check_parameters", "checkpoint_seconds", "cost", "defaults", "evaluate", "given_scheme_", "judge", "judged_by_sums",
+    "keep_held_out", "label_column_", "listed_from", "packer", "parameter_names", "parameters", "sklearn_mixins", "training_",
+}  # fmt: skip
 
 
 def moved(text: str, own: str) -> str:
@@ -71,7 +76,9 @@ def read(app: Any, page: str, source: list[str]) -> None:
 
 
 def skip(app: Any, kind: str, name: str, member: Any, skipped: bool, options: Any) -> bool | None:
-    """Members that scikit-learn gives to every estimator have their place in its own documentation."""
+    """Members that scikit-learn gives to every estimator are documented there; what commands use is not for users."""
+    if kind == "class" and name in FOR_COMMANDS:
+        return True
     home = getattr(member, "__module__", "") or ""
     if home.startswith("sklearn") or type(member).__module__.startswith("sklearn"):
         return True

@@ -1,5 +1,7 @@
 """Components in real pipelines: trained, asked, saved, loaded, and trained by ``spacy train``."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -75,6 +77,19 @@ def test_not_trained_and_nothing_to_learn_from():
         nlp.get_pipe("partwise_ner")(nlp.make_doc("a"))
     with pytest.raises(ValueError, match="no example with the annotation"):
         nlp.get_pipe("partwise_ner").initialize(lambda: [])
+
+
+def test_a_version_that_was_not_tested_is_warned_of(monkeypatch):
+    monkeypatch.setattr(spacy, "__version__", "3.80.1")
+    with pytest.warns(UserWarning, match="tested with spaCy 3.7 and 3.8; this is 3.80.1"):
+        importlib.reload(partwise.bridges.spacy_components)
+
+
+def test_entities_that_cut_tokens_are_named_and_unknown():
+    nlp = spacy.blank("en")
+    with pytest.warns(UserWarning, match=r"could not be aligned in the text \"Ada lives\" with entities \"\[\(1, 3"):
+        example = Example.from_dict(nlp.make_doc("Ada lives"), {"entities": [(1, 3, "PER")]})
+    assert nlp.create_pipe("partwise_ner").training_data([example])[1] == [[None, "O"]]
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 import doctest
 import importlib
-import importlib.util
 import inspect
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import partwise
-from page_blocks import ROOT, PageBlock, blocks_of, check, commands, why_unmarked
+from page_blocks import ROOT, PageBlock, blocks_of, check, commands, is_installed, own_python, why_unmarked
 from page_blocks import run as run_command
 from page_setups import SETUPS, nothing
 
@@ -42,12 +42,6 @@ def pages_with(*languages: str) -> list[str]:
     )
 
 
-def is_installed(package: str) -> bool:
-    """Whether there is such a package; a folder of tests of its name is none."""
-    spec = importlib.util.find_spec(package)
-    return spec is not None and spec.origin is not None
-
-
 def run(page: str, folder: Path, monkeypatch, languages: tuple[str, ...]) -> int:
     """Run the blocks of a page; returns how many ran."""
     monkeypatch.chdir(folder)
@@ -57,11 +51,13 @@ def run(page: str, folder: Path, monkeypatch, languages: tuple[str, ...]) -> int
         for block in blocks_of(PAGES[page]):
             if block.file and block.language == "text":
                 Path(block.file).write_text(block.text)
-            if not runs(block, languages) or (block.mark == "beside" and not is_installed(block.what)):
+            if not runs(block, languages) or (block.mark in ("beside", "program of") and not is_installed(block.what)):
                 continue
             if block.what == "spacy":
                 importlib.import_module("partwise.bridges.spacy_components")  # an installed package has entry points for that
-            if block.language == "python":
+            if block.mark == "program of":
+                subprocess.run([own_python(block.what) or sys.executable, "-c", block.text], check=True, capture_output=True)
+            elif block.language == "python":
                 exec(compile(block.text, f"{page}, block {n + 1}", "exec"), scope)
             else:
                 for line in commands(block.text):

@@ -30,7 +30,7 @@ FILE = "partwise.model"
 
 if not Doc.has_extension("partwise_marginals"):
     Doc.set_extension("partwise_marginals", default=None)
-if not spacy.__version__.startswith(TESTED):
+if ".".join(spacy.__version__.split(".")[:2]) not in TESTED:
     warnings.warn(f"partwise was tested with spaCy {' and '.join(TESTED)}; this is {spacy.__version__}.", stacklevel=2)
 
 

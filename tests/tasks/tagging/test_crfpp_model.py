@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from crfpp_binary import write_binary_model
 from partwise import ModelFileError
 from partwise.tasks.tagging.crfpp_model import read_crfpp_model
 
@@ -48,7 +49,7 @@ def score(sentence, labels):
                 total += WEIGHTS[names[name] + "YX".index(label)]
         if t:
             total += WEIGHTS[4 + 2 * "YX".index(labels[t - 1]) + "YX".index(label)]
-    return 2.0 * total  # the cost factor
+    return total  # the cost factor of the header is not used
 
 
 @pytest.mark.parametrize("sentence", [SENTENCE, SENTENCE[:2], SENTENCE[:1], [("b", "N"), ("b", "N"), ("a", "V"), ("z", "?")]])
@@ -69,11 +70,30 @@ def test_features_of_pairs_and_text():
     tagger = read_crfpp_model(text.encode())
     plain = read_crfpp_model(TEXT.decode().replace("0.3\n-0.7\n0.9\n0.1\n", "0\n0\n0\n0\n").encode())
     every = list(itertools.product("XY", repeat=3))
-    moves = {y: 2.0 * WEIGHTS[4 + 2 * "YX".index(y[0]) + "YX".index(y[1])] for y in every}
+    moves = {y: WEIGHTS[4 + 2 * "YX".index(y[0]) + "YX".index(y[1])] for y in every}
     found, base = (
         {tuple(y): score for y, score in one.labeler.predict_kbest([one.attributes(SENTENCE)], 8)[0]} for one in (tagger, plain)
     )
     assert found == pytest.approx({y: base[y] + moves[y] for y in every})
+
+
+@pytest.mark.parametrize("factor", ["1", "2"])
+def test_crfpp_itself_says_the_same(tmp_path, factor):
+    """Its own tagger, over the binary file of the same model."""
+    pycrfpp = pytest.importorskip("pycrfpp")
+    text = TEXT.decode().replace("cost-factor: 2", f"cost-factor: {factor}")
+    write_binary_model(text, tmp_path / "model")
+    theirs, ours = pycrfpp.Tagger(f"-m {tmp_path / 'model'} -v 2"), read_crfpp_model(text.encode())
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 3, 7):
+        sentence = [(str(word), str(tag)) for word, tag in zip(rng.choice(list("abc"), n), rng.choice(list("NV"), n), strict=True)]
+        theirs.clear()
+        for token in sentence:
+            theirs.add(" ".join(token))
+        assert theirs.parse()
+        assert ours.tag(sentence) == [theirs.y2(t) for t in range(n)]
+        marginals = [[theirs.prob(t, "YX".index(label)) for label in "XY"] for t in range(n)]
+        np.testing.assert_allclose(ours.predict_marginals([sentence])[0], marginals, atol=1e-6)
 
 
 def test_templates_are_written_out():

@@ -5,6 +5,9 @@ templates; the features, ``number name`` each; the weights, one a line. A featur
 for each label, from its number on; one that begins with B, one for each label (column) after each other (row), whether it looks
 at the text (``B01:%x[0,0]``) or not.
 
+The cost factor of the header is not used: CRF++'s own tagger takes one from its command line alone (``crf_test -c``), 1 if it
+says nothing.
+
 Templates are written out as CRF++ does: ``%x[row,column]`` is a cell, ``_B-1`` or ``_B+1`` where there is none.
 """
 
@@ -81,7 +84,7 @@ def _tagger(text: str) -> TemplateTagger:
     header = dict(line.split(": ", 1) for line in head)
     if any(key not in header for key in HEADER):
         raise ValueError(f"its header lacks one of {', '.join(HEADER)}")
-    factor, size = float(header["cost-factor"]), len(labels)
+    size = len(labels)
     weights = np.array(values, float)
     if len(weights) != int(header["maxid"]) or not np.isfinite(weights).all():
         raise ValueError(f"expected {header['maxid']} finite weights, got {len(weights)}")
@@ -93,7 +96,7 @@ def _tagger(text: str) -> TemplateTagger:
         n = size if feature.startswith("U") else size * size
         if first < 0 or first + n > len(weights) or feature in single or feature in pairs:
             raise ValueError(f"the feature {feature!r} has no weights of its own")
-        own = factor * weights[first : first + n]
+        own = weights[first : first + n]
         if feature.startswith("U"):
             single[feature] = own
         elif feature == "B":
