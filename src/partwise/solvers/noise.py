@@ -121,8 +121,8 @@ def weighed(marginals, scores):
 def noise_pass(problem, first, last, w, beta, trust, confused, power, mistaken, answers, room, starts, sums, found):
     """Sums over the outputs of first <= i < last, into the rows of `sums`.
 
-    `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`; `others` with the power and
-    the weights of `Alone`.
+    `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`; `others` with the power
+    and the weights of `Alone`.
     """
     given, others, kept, nodes, believed, disputed, predicted, contradicted = found
     for i in range(first, last):

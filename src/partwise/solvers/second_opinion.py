@@ -8,18 +8,18 @@ the log-odds are
     log sum_y p_t(y) e^d(y, g) / p_t(g) - log (V - 1) + log a / (1 - a)        over all y != g,
 
 a being the likeliest share (of a composite likelihood: positions are taken for independent; those of examples that are random as
-a whole do not count), and from all of these follows the
-probability that there is a mistake in an example. Log-odds are weighted means of both opinions, of examples and of positions. The
-first one, by all that is given, has half of the weight if it finds as many mistakes as the second; if it finds fewer, in
-proportion less, min(1, a' / a) / 2 with a' its own share: what positions show by themselves, it has explained away. That an
-example is random as a whole only the first can say: there it counts alone. Classes have no neighbours, and one opinion.
+a whole do not count), and from all of these follows the probability that there is a mistake in an example. Log-odds are weighted
+means of both opinions, of examples and of positions. The first one, by all that is given, has half of the weight if it finds as
+many mistakes as the second; if it finds fewer, in proportion less, min(1, a' / a) / 2 with a' its own share: what positions show
+by themselves, it has explained away. That an example is random as a whole only the first can say: there it counts alone. Classes
+have no neighbours, and one opinion.
 
-What is confused with what, d = log (V - 1) Q(y, g), is its own, too (`confused_alone`): where the first one finds no mistakes, it has
-no idea of what they are like. Who moves boundaries makes a few kinds of mistakes, again and again, and a model that learns from them comes to
-expect them: they surprise it less than rare truths do. Told apart they are by Q, and by its own sharpness b, with p_t(y)^b in place of p_t(y): a
-model of noisy labels is less sure than the truth. Both are those of highest composite likelihood,
+What is confused with what, d = log (V - 1) Q(y, g), it finds by itself (`confused_alone`): where the first opinion sees no
+mistakes, it has no idea of what they are like. Who moves boundaries makes a few kinds of mistakes, again and again, and a model
+that learns from them comes to expect them: they surprise it less than rare truths do. By Q they are told apart. And a model of
+noisy labels is less sure than the truth: p_t(y)^b stands for p_t(y). Share, Q and b are those of highest composite likelihood,
 
-    sum_t log ((1 - a) p_t(g) + a sum_y p_t(y) Q(y, g)),        p_t(y) ~ p_t(y)^b.
+    sum_t log ((1 - a) p_t(g)^b / Z_t + a sum_y p_t(y)^b / Z_t Q(y, g)),        Z_t = sum_y p_t(y)^b.
 
 Cost: O(positions) a step, and for what is confused O(positions x values), of some of them (`MOST_CELLS`).
 """
@@ -82,12 +82,13 @@ def confused_alone(p: np.ndarray, given: np.ndarray, counts: np.ndarray) -> Alon
     """
     import scipy.optimize
 
-    V, at = p.shape[1], np.arange(len(p))
+    V = p.shape[1]
+    telling = p[np.arange(len(p)), given] < 1.0 - CERTAIN
+    enough = int(np.searchsorted(np.cumsum(telling) * V, MOST_CELLS, side="right"))
+    p, given, counts, telling = p[:enough], given[:enough], counts[:enough], telling[:enough]
     frequent = np.bincount(given, counts, minlength=V) + TINY
     base = np.tile(frequent, (V, 1)) * (1.0 - np.eye(V))
     base /= base.sum(axis=1, keepdims=True)
-    telling = p[at, given] < 1.0 - CERTAIN
-    telling[np.cumsum(telling) * V > MOST_CELLS] = False
     order = np.flatnonzero(telling)
     order = order[np.argsort(given[order], kind="stable")]
     log_p, codes, weights = np.log(np.maximum(p[order], TINY)), given[order], counts[order]
