@@ -103,6 +103,9 @@ def test_narrow_and_dark_and_by_keyboard(driver, tmp_path):
         for width in (1280, 390):
             resize(driver, width, 900)
             assert driver.execute_script("return document.documentElement.scrollWidth") <= width
+            captions = "[...document.querySelectorAll('.scroll > table > caption')]"
+            wide = f"{captions}.filter(one => one.offsetWidth > one.closest('.scroll').clientWidth)"
+            assert driver.execute_script(f"return [{captions}.length > 0, {wide}.length]") == [True, 0]
         seen = "return [...document.querySelectorAll('%s')].map(one => getComputedStyle(one).%s)"
         ink = driver.execute_script(seen % ("body", "color"))
         assert set(driver.execute_script(seen % ("#confusion td", "color"))) == set(ink)

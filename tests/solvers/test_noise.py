@@ -72,8 +72,9 @@ def test_probabilities_are_those_of_enumeration(partial, confused):
     p, _ = marginals(problem, w, 0.7)
     alone = log_odds(found.evidence.given)  # what positions say by themselves, where nothing is confused
     if len(confused):
-        others = (p * np.exp(confused[:, problem.gold]).T).sum(axis=1) - p[np.arange(len(p)), problem.gold]
-        alone = np.log(others) - np.log(found.evidence.given)
+        mistaken = noise.alone_of(judges, given, None)
+        others = (p**mistaken.power * mistaken.weights[:, problem.gold].T).sum(axis=1)
+        alone = np.log(others) - mistaken.power * np.log(found.evidence.given)
     alone = np.maximum(alone, -noise.MOST_ODDS) - np.log(2.0)
     both = both_opinions(problem.starts, found.examples, found.parts, alone, found.random)
     second = noise.judged(problem, judges, given)

@@ -45,6 +45,24 @@ def test_wrong_sequences_are_left_out_and_wrong_tokens_unknown():
     assert 10 <= last.refused <= 30
 
 
+def test_what_is_refused_is_unknown_and_what_is_believed_a_target_for_dual_solvers_only():
+    """Believed labels may be wrong: the last problem is the one of labels that nobody knows."""
+    problem, _ = sequences(tokens=15)
+    state = fitted(problem).state
+    starts, _ = kernels.sizes(problem)
+    assert np.count_nonzero(state.refused) >= 10
+    task = make_task(problem, "ramp", 0.1)
+    last = SHORT.convex(task, state).problem
+    assert kernels.is_partial(last)
+    for i in range(kernels.n_examples(last)):
+        theta, y = np.zeros(kernels.n_parts(last, i)), np.zeros(kernels.length(last, i), np.int32)
+        theta[: 3 * len(y)] = np.tile([0.0, 0.0, 5.0], len(y))
+        kernels.complete(last, i, theta, y)
+        at = slice(starts[i], starts[i + 1])
+        np.testing.assert_array_equal(y, np.where(state.refused[at], 2, problem.gold[at]))
+    assert not kernels.is_partial(OutOfFold(solver=get_solver("sdm")).convex(task, state).problem)
+
+
 def test_where_nothing_is_wrong_it_is_the_hinge():
     problem, _ = sequences()
     found = fitted(problem)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partwise.solvers.second_opinion import LEAST, both_opinions, log_rest, share_alone, sigmoid
+from partwise.solvers.second_opinion import LEAST, both_opinions, confused_alone, log_rest, share_alone, sigmoid
 
 
 def test_the_share_is_the_likeliest_one():
@@ -20,6 +20,25 @@ def test_the_share_is_the_likeliest_one():
     assert share_alone(np.full(9, -50.0), np.ones(9)) == LEAST and share_alone(np.full(9, 50.0), np.ones(9)) == 0.5
     none = np.concatenate([np.ones(4000), np.zeros(1000)])  # what does not count changes nothing
     assert share_alone(np.concatenate([alone, np.full(1000, 9.0)]), none) == found
+
+
+def test_what_is_confused_is_found_by_positions_alone():
+    """A tenth is wrong: 0 where it should be 1, and 2 where it should be 0; and the model is less sure than it might be."""
+    rng, n = np.random.default_rng(0), 6000
+    channel = np.array([[0.8, 0.0, 0.2, 0.0], [0.2, 0.8, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 0.0, 1.0]])
+    true = np.exp(rng.normal(scale=4.0, size=(n, 4)))
+    true /= true.sum(axis=1, keepdims=True)
+    y = np.array([rng.choice(4, p=row) for row in true])
+    given = np.array([rng.choice(4, p=channel[k]) for k in y])
+    flat = np.sqrt(true)
+    found = confused_alone(flat / flat.sum(axis=1, keepdims=True), given, np.ones(n))
+    assert found.power == pytest.approx(2.0, abs=0.2) and not np.diag(found.weights).any()
+    np.testing.assert_allclose(found.weights.sum(axis=1), 3.0)
+    assert found.weights[1].argmax() == 0 and found.weights[0].argmax() == 2 and found.weights[[1, 0], [0, 2]].min() > 2.0
+    sure = np.eye(4)[given]
+    none = confused_alone(sure, given, np.ones(n))  # nothing is in doubt: values are taken for frequent ones
+    frequent = np.bincount(given)
+    assert none.power == 1.0 and none.weights[0] == pytest.approx(3 * np.r_[0, frequent[1:]] / frequent[1:].sum(), abs=1e-3)
 
 
 def test_the_first_opinion_counts_as_far_as_it_finds_mistakes():

@@ -52,7 +52,7 @@ from partwise.engine.ragged import taken, totals
 from partwise.engine.threads import in_threads
 from partwise.kernels import chunks
 from partwise.passes import Evidence, answer, gather, no_evidence
-from partwise.solvers.second_opinion import LEAST, both_opinions, log_rest
+from partwise.solvers.second_opinion import LEAST, Alone, both_opinions, confused_alone, log_rest
 
 MOST, MOST_PARTS = 2000, 4_000_000  # examples that the noise is fitted to, and parts of these
 ROUNDS = 2  # of what is confused with what
@@ -118,10 +118,11 @@ def weighed(marginals, scores):
 
 
 @compiled_loop
-def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, starts, sums, found):
+def noise_pass(problem, first, last, w, beta, trust, confused, power, mistaken, answers, room, starts, sums, found):
     """Sums over the outputs of first <= i < last, into the rows of `sums`.
 
-    `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`.
+    `found` are the other arrays of `Found`. All but `nodes`, COUNT too, are found only with `answers`; `others` with the power
+    and the weights of `Alone`.
     """
     given, others, kept, nodes, believed, disputed, predicted, contradicted = found
     for i in range(first, last):
@@ -142,7 +143,7 @@ def noise_pass(problem, first, last, w, beta, trust, confused, answers, room, st
                 others[at + t] = 0.0 if len(confused) else max(1.0 - given[at + t], 0.0)
                 for c in range(len(confused)):
                     if c != believed[at + t]:
-                        others[at + t] += marginals[t * len(confused) + c] * np.exp(confused[c, believed[at + t]])
+                        others[at + t] += marginals[t * len(confused) + c] ** power * mistaken[c, believed[at + t]]
             answer(problem, i, theta, marginals, predicted[at:end], contradicted[at:end])
             for k in range(n):
                 work[k] = 0.0 if theta[k] > -np.inf else -np.inf
@@ -173,7 +174,7 @@ class Found(NamedTuple):
     starts: np.ndarray
     sums: np.ndarray  #: (N, columns), see above
     given: np.ndarray  #: (positions,) probability of what is given by x alone
-    others: np.ndarray  #: (positions,) of all other values, each by e^d as often taken for what is given
+    others: np.ndarray  #: (positions,) of all other values, to a power, each as often as it is taken for what is given (`Alone`)
     kept: np.ndarray  #: (positions,) that it is right, by x and all that is given, unless random
     nodes: np.ndarray  #: (positions, K) the same of all values
     believed: np.ndarray  #: (positions,) the best output by x and all that is given
@@ -182,8 +183,9 @@ class Found(NamedTuple):
     contradicted: np.ndarray  #: (positions,) where that one does
 
 
-def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None) -> Found:
+def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None, alone: Alone | None = None) -> Found:
     """One pass over the examples of a judge, in threads: with answers, or with `nodes` instead."""
+    alone = Alone(1.0, np.exp(noise.confused)) if alone is None else alone
     problem, w = judge.problem, judge.w
     kernels.check_weights(problem, w)
     starts, parts = kernels.sizes(problem)
@@ -205,7 +207,8 @@ def look(judge: Judge, noise: Noise, answers: bool, n_jobs: int | None = None) -
 
     def run(chunk):
         room = np.zeros((4, parts))
-        noise_pass(problem, *chunk, w, beta, noise.trust, noise.confused, answers, room, starts, found.sums, found[2:])
+        how = (beta, noise.trust, noise.confused, alone.power, alone.weights, answers)
+        noise_pass(problem, *chunk, w, *how, room, starts, found.sums, found[2:])
 
     in_threads(run, chunks(problem), n_jobs)
     return found
@@ -373,8 +376,11 @@ def judged(
     examples, parts = np.full(len(whole.starts) - 1, -np.inf), np.full(int(whole.starts[-1]), -np.inf)
     contradicted, at_random = np.zeros(len(parts), np.bool_), np.zeros(len(examples))
     alone, counted = np.full(len(parts), -np.inf), 0.0
+    second_opinion = second_opinion and bool(np.any(np.diff(whole.starts) > 1))
+    mistaken = alone_of(judges, noise, n_jobs) if second_opinion and len(noise.confused) > 2 else None
+    power = 1.0 if mistaken is None else mistaken.power
     for j in judges:
-        found = look(j, noise, True, n_jobs)
+        found = look(j, noise, True, n_jobs, mistaken)
         sums, starts = found.sums, found.starts
         how = explained(sums, sums[:, COUNT], noise)
         at_random[j.which] = 1.0 - how.meaning
@@ -396,9 +402,20 @@ def judged(
             wrong = np.logaddexp(how.meant + how.mistaken, how.at_random + log_rest(by_chance))
             right = np.logaddexp(how.meant + log_rest(how.mistaken), how.at_random + by_chance)
             examples[j.which] = wrong - right
-            alone[at] = np.clip(np.log(found.others) - np.log(given), -MOST_ODDS, MOST_ODDS)
+            alone[at] = np.clip(np.log(found.others) - power * np.log(given), -MOST_ODDS, MOST_ODDS)
         counted += sums[:, COUNT].sum()
-    if second_opinion and np.any(np.diff(whole.starts) > 1):
+    if second_opinion:
         values = max(2.0, float(np.exp(counted / len(parts))))
         examples, parts = both_opinions(whole.starts, examples, parts, alone - np.log(values - 1.0), at_random)
     return Judgement(whole, examples, parts, noise, contradicted, at_random)
+
+
+def alone_of(judges: Sequence[Judge], noise: Noise, n_jobs: int | None) -> Alone:
+    """What the second opinion takes mistakes for, by some of the examples."""
+    free, p, given, counts = noise._replace(trust=0.0, confused=np.zeros_like(noise.confused)), [], [], []
+    for j in thinned(judges, 0, MOST):
+        found = look(j, noise, True, n_jobs)
+        p.append(look(j, free, False, n_jobs).nodes)  # where nothing that is given is trusted, the model is alone
+        given.append(truths(j.problem, found.starts))
+        counts.append(np.repeat(explained(found.sums, found.sums[:, COUNT], noise).meaning, np.diff(found.starts)))
+    return confused_alone(np.concatenate(p), np.concatenate(given), np.concatenate(counts))

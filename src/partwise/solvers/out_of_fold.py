@@ -20,15 +20,16 @@ of the noise that was found, and learn by the likelihood that what is given has 
 by Pegasos. They refuse nothing outright: what is given at a position is evidence, the weaker the noisier the data are, and a
 thousand uncertain labels still say something together. (Judges who learn only from what others have not refused repeat what these
 got wrong.) C_i is `SOFTER` times as large here, since a sum over outputs pulls less than a maximum, times the probability that
-example i is not random as a whole. The last problem stays convex: by itself J is not safe, for a model that takes most labels
-of a rare kind for mistakes may end up predicting none of them.
+example i is not random as a whole. The last problem is the hinge again: by itself J is not safe, for a model that takes most
+labels of a rare kind for mistakes may end up predicting none of them.
 
 The target is that of a ramp loss, with b = tau / beta: but how much a label has to cost to be believed (b) is not decreed, it
 follows from how noisy the data are, part by part. A position that is refused becomes *unknown* (`kernels.forget`): no answer
-costs anything there, and margins are measured against the target. Where more than half of an example is refused, or structures do
-not know unknown positions, the example is left out: C_i = 0, as Mancev's set A has no pull on the weights. If next to
-nothing is refused (`NEGLIGIBLE`), nothing is: rounds end, and the last line is the convex problem of the hinge, so clean data are
-learnt from as ever.
+costs anything there, and margins are measured against the best of the acceptable outputs, as wherever labels are unknown: what
+is believed may be wrong, too, and as a target it would pull at the weights. (Solvers that need one target each, those of the
+dual, measure against t_i.) Where more than half of an example is refused, or structures do not know unknown positions, the
+example is left out: C_i = 0, as Mancev's set A has no pull on the weights. If next to nothing is refused (`NEGLIGIBLE`), nothing
+is: rounds end, and the last line is the convex problem of the hinge, so clean data are learnt from as ever.
 
 Refusing can do harm: where judges are often mistaken, they refuse what is hard rather than what is wrong, and judges who have
 learnt from the rest know less. So they are compared: those of later rounds, who learnt from what was not refused, with those of
@@ -179,7 +180,7 @@ class OutOfFold(Solver):
         if state.refused.any() and kernels.implements(problem, kernels.forget):
             partial = kernels.is_partial(problem)
             problem = kernels.forget(problem, state.refused, state.targets)
-            if not partial:  # with one target each the problem is convex, as it was
+            if self.solver.fixed_targets and not partial:  # one target each, as dual methods need it
                 problem = kernels.with_targets(problem, problem.targets)
         return dataclasses.replace(task, problem=problem, loss=task.loss.convex, C=np.where(state.left_out, 0.0, task.C))
 
