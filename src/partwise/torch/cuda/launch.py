@@ -73,6 +73,12 @@ else:
 
 
 @triton.jit
+def add_pairs(a0, a1, b0, b1):
+    """Two sums at once."""
+    return a0 + b0, a1 + b1
+
+
+@triton.jit
 def ordered(x):
     """An int32 that is ordered as the float32: reductions of it are one instruction."""
     i = x.to(tl.int32, bitcast=True)

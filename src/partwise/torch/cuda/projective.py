@@ -194,7 +194,7 @@ def trees(arcs: Tensor, lengths: Tensor, single_root: bool, best: bool = False) 
     """log Z (B,) and the marginals of arcs (B, n, n + 1), float64; or the best score, and ones for the arcs of the best tree."""
     B, n = arcs.shape[:2]
     device = arcs.device
-    arcs, lengths = arcs.contiguous(), lengths.to(device, torch.int32)
+    arcs, lengths = arcs.contiguous(), lengths.to(device, non_blocking=True)
     charts = torch.empty(B, CHARTS, n + 1, n + 1, dtype=torch.float64, device=device)
     found = torch.zeros(B, n, n + 1, dtype=torch.float64, device=device)
     values = torch.zeros(B, dtype=torch.float64, device=device)

@@ -22,7 +22,7 @@ def sums(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> li
     (arcs,) = tensors
     _, is_projective, single_root = sizes
     dtype = torch.float64 if arcs.dtype == torch.float64 else torch.float32
-    lengths = lengths.to(arcs.device, torch.int32)
+    lengths = lengths.to(arcs.device, non_blocking=True)
     scores = arcs[..., 0] if arcs.shape[-1] == 1 else log_sum_exp(arcs.to(dtype), -1)
     if is_projective:
         log_z, found = projective.trees(scores, lengths, bool(single_root))
