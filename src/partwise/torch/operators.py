@@ -225,9 +225,7 @@ def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[
     return _found(STRUCTURES[name], tensors, lengths, sizes)
 
 
-def _found(
-    structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]
-) -> tuple[Tensor, ...]:
+def _found(structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
     """What the operator finds, on the device of the scores."""
     if tensors[0].device.type == "cuda":
         return cuda.sums(structure.name, tensors, lengths, sizes)

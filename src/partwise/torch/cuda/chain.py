@@ -21,7 +21,7 @@ LONG = 1024  # tokens from which on few sequences are cut into chunks
 CHUNK = 64
 FEW = 64  # sequences
 PROGRAMS = 264  # two for each multiprocessor
-TILE = {"BI": 32, "BJ": 128}  # of transitions that do not fit
+TILE = {"BI": 64, "BJ": 128}  # of transitions that do not fit
 MOST_KEPT = 64  # layouts of batches
 
 
@@ -191,9 +191,11 @@ def _gradient_of_many(
         some, last = (lengths > 0)[:, None], begins + (lengths - 1).clamp(min=0)
         ends = [torch.where(some, found[at.clamp(max=rows - 1)].float(), 0.0) for at in (begins, last)]
         ends = torch.stack(ends, 1)
-        tied[:, L:] = ends if group == 1 else torch.nn.functional.pad(ends, (0, 0, 0, 0, 0, groups * group - B)).unflatten(
-            0, (groups, group)
-        ).sum(1)
+        tied[:, L:] = (
+            ends
+            if group == 1
+            else torch.nn.functional.pad(ends, (0, 0, 0, 0, 0, groups * group - B)).unflatten(0, (groups, group)).sum(1)
+        )
     return found, tied if each else tied.sum(0, keepdim=True)
 
 

@@ -35,10 +35,10 @@ from partwise.torch.cuda.launch import add_pairs, launch, power_of_2
 
 MOST = 127  # words
 PANEL = 4  # words that are taken out together
-STEPS = 16  # of a product, whose factors are loaded together
+STEPS = 4  # of a product, whose factors are loaded together
 FAINT = tl.constexpr(1e-150)  # what the root's weights are multiplied by if it has exactly one word
 OF_FAINT = tl.constexpr(-345.38776394910684)  # its logarithm
-WIDTH = 64  # places for each warp
+WIDTH = 32  # places for each warp
 LARGEST = tl.constexpr(1e300)  # derivatives are not infinite: they may be multiplied by 0
 
 
@@ -47,7 +47,7 @@ def _weights(A, high, m, j, length, n, SINGLE: tl.constexpr):
     """Weights of heads j, the root behind the last word, of words m over that of the best one, whose score is `high`."""
     column = tl.where(j == length, 0, j + 1)
     there = (m < length) & (j <= length) & (j != m)
-    w = tl.exp(tl.load(A + m * (n + 1) + column, mask=there, other=float("-inf")).to(tl.float64) - high)
+    w = _exp(tl.load(A + m * (n + 1) + column, mask=there, other=float("-inf")).to(tl.float64) - high)
     if SINGLE:
         w = tl.where(j == length, w * FAINT, w)
     return w
@@ -77,6 +77,32 @@ def _products(
 
 
 @triton.jit
+def _inverse(p):
+    return tl.where(p > 0.0, 1.0 / tl.where(p > 0.0, p, 1.0), 0.0)
+
+
+@triton.jit
+def _exp(x):
+    """exp(x) for x <= 0 to fifteen digits; 0 below e^-700. That of the library goes through its special cases for each number."""
+    x = tl.maximum(x, -750.0) * 1.4426950408889634
+    whole = (x + 6755399441055744.0) - 6755399441055744.0  # the nearest integer
+    f = x - whole
+    y = f * 4.4549e-10 + 7.0549116208011233e-09  # ln(2)^k / k!
+    y = y * f + 1.0178086009239699e-07
+    y = y * f + 1.3215486790144309e-06
+    y = y * f + 1.5252733804059841e-05
+    y = y * f + 1.5403530393381608e-04
+    y = y * f + 1.3333558146428441e-03
+    y = y * f + 9.6181291076284769e-03
+    y = y * f + 5.5504108664821580e-02
+    y = y * f + 2.4022650695910069e-01
+    y = y * f + 6.9314718055994529e-01
+    y = y * f + 1.0
+    power = ((whole.to(tl.int32) + 1023).to(tl.int64) << 52).to(tl.float64, bitcast=True)
+    return tl.where(x > -1009.0, y * power, 0.0)
+
+
+@triton.jit
 def _row(tile, r, i):
     """Row i of a tile: r are the numbers of its rows."""
     return tl.sum(tl.where(r == i, tile, 0.0), axis=0)
@@ -94,9 +120,7 @@ def _bounded(x):
 
 
 @triton.jit(do_not_specialize=["n"])
-def eliminate(
-    A, LEN, S, OUT, Z, n, SINGLE: tl.constexpr, NP: tl.constexpr, P: tl.constexpr, STEPS: tl.constexpr
-):
+def eliminate(A, LEN, S, OUT, Z, n, SINGLE: tl.constexpr, NP: tl.constexpr, P: tl.constexpr, STEPS: tl.constexpr):
     """A, OUT (B, n, n + 1): scores of heads, the root first, and marginals. S: room, 2 n + 4 rows of NP. Z (B,)."""
     b = tl.program_id(0).to(tl.int64)
     length = tl.load(LEN + b).to(tl.int32)
@@ -121,25 +145,29 @@ def eliminate(
     tl.store(HIGH + place, high)
     tl.debug_barrier()
     for k0 in range(0, length, P):
+        heads, words = _products(  # what the words before have left them
+            tl.zeros((P, NP), tl.float64), tl.zeros((P, NP), tl.float64), V + k0, H + k0, 1, NP, H, V,
+            rows, place, length - k0, 0, k0, k0, NP, NP, NP, STEPS,
+        )  # fmt: skip
         of_row = tl.load(HIGH + k0 + rows)
-        heads = _weights(A, of_row[:, None], k0 + r, c, length, n, SINGLE)
-        words = tl.where(k0 + r < length, _weights(A, high[None, :], c, k0 + r, length, n, False), 0.0)
-        heads, words = _products(
-            heads, words, V + k0, H + k0, 1, NP, H, V, rows, place, length - k0, 0, k0, k0, NP, NP, NP, STEPS
-        )
+        heads += _weights(A, of_row[:, None], k0 + r, c, length, n, SINGLE)
+        words += tl.where(k0 + r < length, _weights(A, high[None, :], c, k0 + r, length, n, False), 0.0)
         for i in tl.static_range(P):
             k = k0 + i
             there = (place > k) & (k < length)
             h = tl.where(there, _row(heads, r, i), 0.0)
             v = tl.where(there, _row(words, r, i), 0.0)
             mine = c == k0 + r  # what a word of the panel gets, by its row; and in row i all
-            few = (tl.where(mine, v[None, :], 0.0), tl.where(mine | (r == i), h[None, :], 0.0))
-            of_words, of_heads = tl.reduce(few, 1, add_pairs)
-            p = _row(of_heads, rows, i)
-            one = tl.where(p > 0.0, 1.0 / tl.where(p > 0.0, p, 1.0), 0.0)
             if i < P - 1:
+                few = (tl.where(mine, v[None, :], 0.0), tl.where(mine | (r == i), h[None, :], 0.0))
+                of_words, of_heads = tl.reduce(few, 1, add_pairs)
+                p = _row(of_heads, rows, i)
+                one = _inverse(p)
                 heads += of_words[:, None] * (h * one)[None, :]
                 words += (of_heads * one)[:, None] * v[None, :]
+            else:
+                p = tl.sum(h, axis=0)
+                one = _inverse(p)
             tl.store(V + k * NP + place, v, mask=(place < NP) & (k < length))
             tl.store(H + k * NP + place, h * one, mask=(place < NP) & (k < length))
             tl.store(SUMS + k, p)
@@ -171,7 +199,11 @@ def eliminate(
             one = tl.where(fine, _row(ones, rows, i), 0.0)
             weighed = by_head * of_weigh[None, :]
             shared = tl.where(r > i, by_word * of_share[None, :], tl.where((r == i) & outer, weighed, 0.0))
-            x, y = tl.reduce((shared, tl.where(r > i, weighed, 0.0)), 1, add_pairs)
+            if i < P - 1:
+                x, y = tl.reduce((shared, tl.where(r > i, weighed, 0.0)), 1, add_pairs)
+            else:
+                x = tl.where(rows == i, tl.sum(tl.where(out, _row(by_head, r, i) * of_weigh, 0.0), axis=0), 0.0)
+                y = tl.zeros((P,), tl.float64)
             to = tl.load(V + k * NP + k0 + rows, mask=fine & later, other=0.0)
             left = 1.0 - tl.sum(tl.where(rows == i, x, tl.where(later, to * x, 0.0)), axis=0)
             x = tl.where(later & fine, _bounded(x), 0.0)
