@@ -111,7 +111,7 @@ def scan(
 def expect_labels(
     E, BEG, LEN, Y, G, X0, X1, SH, DE, NORM, T, L: tl.constexpr, LP: tl.constexpr, GOLD: tl.constexpr, WEIGHED: tl.constexpr
 ):
-    """Program (b, t): DE, the marginals of a token, less the gold label (GOLD), times G (WEIGHED); NORM what its pairs are over."""
+    """Program (b, t): DE, marginals of a token, less the gold label (GOLD), times G (WEIGHED); NORM, what its pairs are over."""
     b = tl.program_id(0)
     t = tl.program_id(1)
     n = tl.load(LEN + b).to(tl.int32)
@@ -142,7 +142,10 @@ def expect_pairs(
     BEG, LEN, TR, Y, G, X0, X1, NORM, PART, B, PER, GROUP, of_tr,
     L: tl.constexpr, BI: tl.constexpr, BJ: tl.constexpr, GOLD: tl.constexpr, WEIGHED: tl.constexpr,
 ):  # fmt: skip
-    """Program (g, s, tile): GROUP sequences from g GROUP on, of each PER tokens from s PER on; PART (groups, splits, L + 2, L)."""
+    """Program (g, s, tile): GROUP sequences from g GROUP on, of each PER tokens from s PER on.
+
+    PART (groups, splits, L + 2, L): the program's share of the transitions.
+    """
     group = tl.program_id(0)
     split = tl.program_id(1)
     tile = tl.program_id(2)
