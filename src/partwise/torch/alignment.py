@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
-from partwise.torch.distribution import StructuredDistribution, check_scores
+from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, laid_end_to_end
 
 
 class Alignment(StructuredDistribution):
@@ -19,15 +19,18 @@ class Alignment(StructuredDistribution):
 
     Parameters
     ----------
-    match : Tensor (B, n, m)
+    match : Tensor (B, n, m), or (places, m) with `cu_seqlens`
         Scores of places opposite each other.
     opened, extended : Tensor or float
         Scores of the first place of a gap and of every further one: a number for all, (B,), or a pair of tensors (B, n) and
-        (B, m), for places of the first and of the second sequence.
+        (B, m), for places of the first and of the second sequence (with `cu_seqlens`, one for each of all places).
     end_opened, end_extended : the same, optional
         For gaps at the ends of a global alignment; like other gaps by default. What a local alignment leaves out costs nothing.
     lengths : integers (B, 2), optional
         Of the sequences of each pair; all (n, m) by default.
+    cu_seqlens : pair of integers (B + 1,), optional
+        Where first and second sequences begin that lie end to end (padded inside); m is then the length of the longest second
+        one. Marginals of gaps are (places, 4) then.
     local : bool
         Whether the ends of both sequences may be left out.
 
@@ -55,9 +58,21 @@ class Alignment(StructuredDistribution):
         end_extended: Any = None,
         *,
         lengths: Any = None,
+        cu_seqlens: Any = None,
         local: bool = False,
         validate: bool = True,
     ):
+        self.second: Packing | None = None
+        if cu_seqlens is not None:
+            match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
+            self.second = Packing(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
+            match = self.packing.padded(check_scores(match, "match", 2, validate))
+            lengths = torch.stack([self.packing.lengths, self.second.lengths], 1)
+            if match.shape[2] != self.second.width:
+                raise ValueError(
+                    f"'match' must have {self.second.width} columns, the longest second sequence. Got {match.shape[2]}."
+                )
+            opened, extended, end_opened, end_extended = map(self._padded_gaps, (opened, extended, end_opened, end_extended))
         match = check_scores(match, "match", 3, validate)
         B, n, m = match.shape
         if lengths is None:
@@ -82,10 +97,19 @@ class Alignment(StructuredDistribution):
         second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
         super().__init__((match, check_scores(first, "gaps", 3, validate), second), lengths, [int(local)], n)
 
+    def _padded_gaps(self, given: Any) -> Any:
+        """Scores of gaps for all places of both sequences as padded batches."""
+        if not isinstance(given, tuple | list):
+            return given
+        return tuple(
+            packing.padded(scores) if isinstance(scores, Tensor) and packing.is_packed(scores) else scores
+            for packing, scores in zip((self.packing, self.second), given, strict=True)
+        )
+
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Partners as int64 (B, n), -1 behind the end; an error names the pair and the place."""
         B, n, m = self.tensors[0].shape
-        outputs = torch.as_tensor(outputs)
+        outputs = self._padded_rows(torch.as_tensor(outputs))
         if outputs.shape != (B, n):
             raise ValueError(
                 f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}."
@@ -142,11 +166,14 @@ class Alignment(StructuredDistribution):
 
     def restricted(self, allowed: Tensor) -> Alignment:
         """Only matches that are allowed: (B, n, m) bool."""
-        match, first, second = self.tensors
+        (match, first, second), allowed = self.tensors, self._padded_rows(allowed)
         return self._with([match.masked_fill(~allowed.to(match.device), -torch.inf), first, second])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        return tuple(tensors)
+        match, first, second = tensors
+        if self.packing is None or self.second is None:
+            return match, first, second
+        return self.packing.packed(match), self.packing.packed(first.mT), self.second.packed(second.mT)
 
 
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:

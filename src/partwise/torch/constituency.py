@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores, laid_end_to_end
 
 
 class Constituency(StructuredDistribution):
@@ -18,11 +18,14 @@ class Constituency(StructuredDistribution):
 
     Parameters
     ----------
-    spans : Tensor (B, n + 1, n + 1) or (B, n + 1, n + 1, L)
+    spans : Tensor (B, n + 1, n + 1) or (B, n + 1, n + 1, L), or (words, n + 1) or (words, n + 1, L) with `cu_seqlens`
         Score of the span of words i .. j - 1, with each label; only entries with i < j are looked at, and padding may hold
         anything. Single words are spans, too: leave their scores zero where tags are not predicted.
     lengths : integers (B,), optional
         Words of each sentence; all n by default.
+    cu_seqlens : integers (B + 1,), optional
+        Where sentences begin whose words lie end to end (padded inside), a row for each word that a span begins with; n is then
+        the number of words of the longest one. A nested tensor (torch.jagged) says it itself.
     validate : bool
         Whether NaN and +inf are looked for, on the CPU.
 
@@ -44,7 +47,11 @@ class Constituency(StructuredDistribution):
 
     structure = "spans"
 
-    def __init__(self, spans: Tensor, *, lengths: Any = None, validate: bool = True):
+    def __init__(self, spans: Tensor, *, lengths: Any = None, cu_seqlens: Any = None, validate: bool = True):
+        spans, self.packing = laid_end_to_end(spans, cu_seqlens, lengths, what="words")
+        if self.packing is not None:
+            spans = check_scores(spans, "spans", 3 if isinstance(spans, Tensor) and spans.dim() == 3 else 2, validate)
+            spans, lengths = self._padded_rows(spans), self.packing.lengths
         self.labelled = isinstance(spans, Tensor) and spans.dim() == 4
         if isinstance(spans, Tensor) and spans.dim() in (3, 4) and (spans.shape[1] != spans.shape[2] or spans.shape[1] < 1):
             raise ValueError(f"'spans' must be (B, n + 1, n + 1) for n words, or (..., L). Got {tuple(spans.shape)}.")
@@ -156,10 +163,24 @@ class Constituency(StructuredDistribution):
         return self._with([spans.masked_fill(~self._full(allowed), -torch.inf)])
 
     def _full(self, allowed: Tensor) -> Tensor:
-        allowed = allowed.to(self.tensors[0].device)
+        allowed = self._padded_rows(allowed.to(self.tensors[0].device))
         allowed = allowed[..., None] if allowed.dim() == 3 else allowed
         return allowed.expand(self.tensors[0].shape)
 
     def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
         (spans,) = tensors
-        return spans if self.labelled else spans[..., 0]
+        return self._packed_rows(spans if self.labelled else spans[..., 0])
+
+    def _padded_rows(self, values: Any) -> Any:
+        """With a row behind that of the last word, which no span begins with."""
+        if self.packing is None or not self.packing.is_packed(values):
+            return values
+        values = self.packing.padded(values)
+        return (
+            torch.cat([values, torch.zeros_like(values[:, :1])], 1)
+            if self.packing.width
+            else values.new_zeros(len(values), 1, *values.shape[2:])
+        )
+
+    def _packed_rows(self, values: Tensor) -> Tensor:
+        return values if self.packing is None else self.packing.packed(values[:, :-1])

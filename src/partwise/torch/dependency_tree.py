@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores, laid_end_to_end
 
 
 class DependencyTree(StructuredDistribution):
@@ -18,11 +18,14 @@ class DependencyTree(StructuredDistribution):
 
     Parameters
     ----------
-    arcs : Tensor (B, n, n + 1) or (B, n, n + 1, L)
+    arcs : Tensor (B, n, n + 1) or (B, n, n + 1, L), or (words, n + 1) or (words, n + 1, L) with `cu_seqlens`
         Score of the arc to word m (0 .. n - 1) from head h: 0 is the root, h the h-th word. What a word has for itself is never
         looked at, and padding may hold anything.
     lengths : integers (B,), optional
         Words of each sentence; all n by default.
+    cu_seqlens : integers (B + 1,), optional
+        Where sentences begin whose words lie end to end (padded inside); n is then the number of words of the longest one. A
+        nested tensor (torch.jagged) says it itself.
     projective : bool
         Whether arcs may not cross (Eisner's algorithm), or any tree will do (spanning trees, the matrix-tree theorem).
     single_root : bool
@@ -52,10 +55,15 @@ class DependencyTree(StructuredDistribution):
         arcs: Tensor,
         *,
         lengths: Any = None,
+        cu_seqlens: Any = None,
         projective: bool = False,
         single_root: bool = True,
         validate: bool = True,
     ):
+        arcs, self.packing = laid_end_to_end(arcs, cu_seqlens, lengths, what="words")
+        if self.packing is not None:
+            arcs = check_scores(arcs, "arcs", 3 if isinstance(arcs, Tensor) and arcs.dim() == 3 else 2, validate)
+            arcs, lengths = self.packing.padded(arcs), self.packing.lengths
         self.labelled = isinstance(arcs, Tensor) and arcs.dim() == 4
         arcs = check_scores(arcs, "arcs", 4 if self.labelled else 3, validate)
         B, n = arcs.shape[:2]
@@ -76,7 +84,7 @@ class DependencyTree(StructuredDistribution):
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Outputs as int64 (B, n), zero behind the end of a sentence; an error names the sentence and the word."""
-        outputs, (B, n) = torch.as_tensor(outputs), self.tensors[0].shape[:2]
+        outputs, (B, n) = self._padded_rows(torch.as_tensor(outputs)), self.tensors[0].shape[:2]
         if outputs.shape != (B, n):
             raise ValueError(f"Expected a head for each word, shape ({B}, {n}). Got shape {tuple(outputs.shape)}.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
@@ -115,10 +123,10 @@ class DependencyTree(StructuredDistribution):
         return self._with([arcs.masked_fill(~self._full(allowed), -torch.inf)])
 
     def _full(self, allowed: Tensor) -> Tensor:
-        allowed = allowed.to(self.tensors[0].device)
+        allowed = self._padded_rows(allowed.to(self.tensors[0].device))
         allowed = allowed[..., None] if allowed.dim() == 3 else allowed
         return allowed.expand(self.tensors[0].shape)
 
     def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
         (arcs,) = tensors
-        return arcs if self.labelled else arcs[..., 0]
+        return self._packed_rows(arcs if self.labelled else arcs[..., 0])

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from partwise.torch import reference
 from partwise.torch.chain_ops import ChainBatch, chain_loss
-from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores, laid_end_to_end
 from partwise.torch.operators import compiled_here
 
 
@@ -33,7 +33,7 @@ class LinearChain(StructuredDistribution):
     mask : bool Tensor (B, T), optional
         Instead of lengths; each row must be true up to some place and false behind it.
     cu_seqlens : integers (B + 1,), optional
-        Where sequences begin that lie end to end, without padding.
+        Where sequences begin that lie end to end, without padding. A nested tensor (torch.jagged) says it itself.
     validate : bool
         Whether NaN and +inf are looked for (on the CPU only: elsewhere it would wait for the device).
 
@@ -67,18 +67,11 @@ class LinearChain(StructuredDistribution):
         cu_seqlens: Any = None,
         validate: bool = True,
     ):
-        emissions = check_scores(emissions, "emissions", 3 if cu_seqlens is None else 2, validate)
+        emissions, packing = laid_end_to_end(emissions, cu_seqlens, lengths, mask)
+        emissions = check_scores(emissions, "emissions", 3 if packing is None else 2, validate)
         L = emissions.shape[-1]
-        if cu_seqlens is not None:
-            ends = torch.as_tensor(cu_seqlens).detach().to("cpu", torch.int64)
-            if lengths is not None or mask is not None:
-                raise ValueError("Give 'cu_seqlens', or 'lengths' or 'mask', not both.")
-            if ends.dim() != 1 or not len(ends) or ends[0] != 0 or ends[-1] != emissions.shape[0] or (ends.diff() < 0).any():
-                raise ValueError(
-                    f"'cu_seqlens' must rise from 0 to the number of tokens, {emissions.shape[0]}. Got {ends.tolist()[:8]}."
-                )
-            lengths, begins = ends.diff(), ends[:-1]
-            width = int(lengths.max()) if len(lengths) else 0
+        if packing is not None:
+            lengths, begins, width = packing.lengths, packing.begins, packing.width
             self.shape: tuple[int, int] | None = None
         else:
             B, width = emissions.shape[:2]
@@ -105,7 +98,7 @@ class LinearChain(StructuredDistribution):
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop, *steps)
-        super().__init__(tensors, lengths, [L, width, int(cu_seqlens is None)], width)
+        super().__init__(tensors, lengths, [L, width, int(packing is None)], width)
 
     @property
     def n_labels(self) -> int:

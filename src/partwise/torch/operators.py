@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import Parameter
 
 from partwise.engine.threads import in_threads
 from partwise.torch import cuda, reference
@@ -211,10 +212,37 @@ def _sums_by_reference(structure, tensors, lengths, sizes) -> tuple[Tensor, ...]
 
 
 def sums(name: str, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
-    """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch."""
-    if compiled_here(tensors) or launched_here(name, tensors, sizes):
+    """log Z and marginals, by the operator where there is compiled code for the device, else in plain torch.
+
+    In eager mode the same functions run as a `torch.autograd.Function`, whose calls cost less than those of operators.
+    """
+    if not compiled_here(tensors) and not launched_here(name, tensors, sizes):
+        return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
+    if torch.compiler.is_compiling() or not all(type(tensor) in (Tensor, Parameter) for tensor in tensors):
         return OPERATORS[name].sums(*tensors, lengths, sizes)
-    return _sums_by_reference(STRUCTURES[name], tensors, lengths, sizes)
+    if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
+        return EAGER[name].apply(*tensors, lengths, sizes)
+    return _found(STRUCTURES[name], tensors, lengths, sizes)
+
+
+def _found(structure: Structure, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    """What the operator finds, on the device of the scores."""
+    if tensors[0].device.type == "cuda":
+        return cuda.sums(structure.name, tensors, lengths, sizes)
+    return tuple(_sums(structure, tensors, lengths, sizes))
+
+
+def _eager(structure: Structure) -> Any:
+    """The operator's sums as a function of autograd."""
+    size = len(structure.tensors)
+
+    def forward(*given: Any) -> tuple[Tensor, ...]:
+        return _found(structure, given[:size], given[size], given[size + 1])
+
+    setup, backward = _backward_of_sums(structure)
+    shown = {"forward": forward, "setup_context": setup, "backward": backward}
+    body = {name: staticmethod(function) for name, function in shown.items()}
+    return type(f"{structure.name}_sums", (torch.autograd.Function,), body)
 
 
 def _scores_of(structure: Structure, tensors: Sequence[Tensor]) -> list[int]:
@@ -323,7 +351,7 @@ def _define(structure: Structure) -> Operators:
         return torch.library.custom_op(f"partwise::{structure.name}_{verb}", function, mutates_args=(), schema=schema)
 
     def sum_up(*given: Any) -> Any:
-        return tuple(_sums(structure, given[:size], given[size], given[size + 1]))
+        return _found(structure, given[:size], given[size], given[size + 1])
 
     def best(*given: Any) -> Any:
         return _best(structure, given[:size], *given[size:])
@@ -361,10 +389,6 @@ def _define(structure: Structure) -> Operators:
     if not summed:
         return operators
 
-    @operators.sums.register_kernel("cuda")
-    def _(*given: Any) -> Any:
-        return cuda.sums(structure.name, given[:size], *given[size:])
-
     @operators.sums.register_fake
     def _(*given: Any) -> Any:
         scores, lengths = given[:size], given[size]
@@ -383,3 +407,4 @@ def _define(structure: Structure) -> Operators:
 
 STRUCTURES = {structure.name: structure for structure in (CHAIN, STEPWISE_CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}
+EAGER = {name: _eager(structure) for name, structure in STRUCTURES.items() if structure.log_partition is not None}

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores, laid_end_to_end
 from partwise.torch.linear_chain import lengths_of, transitions_table
 
 
@@ -19,7 +19,7 @@ class SemiMarkov(StructuredDistribution):
 
     Parameters
     ----------
-    segments : Tensor (B, T, D, K)
+    segments : Tensor (B, T, D, K), or (tokens, D, K) with `cu_seqlens`
         Score of the segment that begins at token a, has d tokens (index d - 1) and label k. What reaches over the end of a
         sequence is never looked at.
     transitions : Tensor (K, K) or (B, K, K), optional
@@ -29,6 +29,8 @@ class SemiMarkov(StructuredDistribution):
     lengths : integers (B,), optional
     mask : bool Tensor (B, T), optional
         Instead of lengths.
+    cu_seqlens : integers (B + 1,), optional
+        Where sequences begin that lie end to end (padded inside). A nested tensor (torch.jagged) says it itself.
 
     Notes
     -----
@@ -56,9 +58,13 @@ class SemiMarkov(StructuredDistribution):
         *,
         lengths: Any = None,
         mask: Tensor | None = None,
+        cu_seqlens: Any = None,
         validate: bool = True,
     ):
-        segments = check_scores(segments, "segments", 4, validate)
+        segments, self.packing = laid_end_to_end(segments, cu_seqlens, lengths, mask)
+        segments = check_scores(segments, "segments", 4 if self.packing is None else 3, validate)
+        if self.packing is not None:
+            segments, lengths = self.packing.padded(segments), self.packing.lengths
         B, T, D, K = segments.shape
         if mask is not None:
             lengths = lengths_of(mask, B, T)
@@ -81,7 +87,7 @@ class SemiMarkov(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Codes as int64 (B, T), zero behind the end; an error names the sequence and the token."""
         (B, T), (K, D) = self.tensors[0].shape[:2], self.sizes
-        outputs = torch.as_tensor(outputs)
+        outputs = self._padded_rows(torch.as_tensor(outputs))
         if outputs.shape != (B, T):
             raise ValueError(f"Expected a code for each token, shape ({B}, {T}). Got shape {tuple(outputs.shape)}.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
@@ -134,6 +140,7 @@ class SemiMarkov(StructuredDistribution):
         if matrix.shape != (size, size):
             raise ValueError(f"'cost' must be a matrix ({size}, {size}) of codes [true, answered]. Got {tuple(matrix.shape)}.")
         if isinstance(target, Tensor) and target.dtype == torch.bool:
+            target = self._padded_rows(target)
             far = torch.full((), torch.inf, dtype=codes.dtype, device=codes.device)
             costs = torch.where(target[..., None].to(codes.device), matrix.to(codes), far).amin(2)
             return [torch.where(target.any(-1, keepdim=True), costs, 0.0), None, None, None]
@@ -141,9 +148,9 @@ class SemiMarkov(StructuredDistribution):
 
     def restricted(self, allowed: Tensor) -> SemiMarkov:
         """Only codes that are allowed: (B, T, 2 K) bool."""
-        codes = self.tensors[0]
+        codes, allowed = self.tensors[0], self._padded_rows(allowed)
         return self._with([codes.masked_fill(~allowed.to(codes.device), -torch.inf), *self.tensors[1:]])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
         _, segments, table, stop = tensors
-        return segments, table[:, :-1], table[:, -1], stop
+        return self._packed_rows(segments), table[:, :-1], table[:, -1], stop

@@ -37,10 +37,21 @@ def test_long_chains_in_chunks(agree, scalar_masks, monkeypatch):
     agree("chain", tensors, lengths, sizes, 9, exact=5e-5)
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_the_loss_in_one_operator(device, scalar_masks, packed):
+@pytest.mark.parametrize(("each", "packed"), [(False, True), (True, False)])
+def test_many_labels_in_tiles(agree, monkeypatch, each, packed):
     from partwise.torch.cuda import chain
 
+    monkeypatch.setattr(chain, "FEW_LABELS", 4)
+    monkeypatch.setattr(chain, "TILE", {"BI": 4, "BJ": 8})
+    tensors, lengths, sizes = batch(6, 11, 20.0, each=each, packed=packed)
+    agree("chain", tensors, lengths, sizes, 6, exact=5e-5)
+
+
+@pytest.mark.parametrize(("packed", "few"), [(False, 128), (True, 128), (False, 2)])
+def test_the_loss_in_one_operator(device, scalar_masks, monkeypatch, packed, few):
+    from partwise.torch.cuda import chain
+
+    monkeypatch.setattr(chain, "FEW_LABELS", few)
     tensors, lengths, (L, T, _) = batch(7, 3, 2.0, packed=packed)
     emissions, begins, table, stop = tensors
     gold, weights = torch.randint(0, L, emissions.shape[:1]), torch.tensor([0.5, 1.0, 2.0, -1.0])
@@ -91,5 +102,5 @@ def test_which_chains_have_a_kernel():
     pytest.importorskip("triton", reason="triton is not installed")
     from partwise.torch.cuda import chain
 
-    assert chain.is_served(torch.zeros(2, 128)) and chain.is_served(torch.zeros(2, 3, dtype=torch.float16))
-    assert not chain.is_served(torch.zeros(2, 300)) and not chain.is_served(torch.zeros(2, 3, dtype=torch.float64))
+    assert chain.is_served(torch.zeros(2, 1000)) and chain.is_served(torch.zeros(2, 3, dtype=torch.float16))
+    assert not chain.is_served(torch.zeros(2, 3000)) and not chain.is_served(torch.zeros(2, 3, dtype=torch.float64))

@@ -1,8 +1,7 @@
 """The oracles on CUDA devices: kernels in Triton, one module for each structure, and how the operators find them.
 
-`register` gives the operators of `partwise.torch.operators` their implementations for CUDA tensors. What no kernel serves
-(float64 or more than 128 labels for chains) runs in plain torch; k best outputs, samples and best spanning trees are found by
-compiled code on the CPU.
+The operators of `partwise.torch.operators` come here with CUDA tensors. What no kernel serves (float64 or more than 1,024
+labels for chains) runs in plain torch; k best outputs and samples are found by compiled code on the CPU.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def serves_best(name: str, tensors: Any, sizes: Any) -> bool:
     """Whether the best output is found on the device."""
     if name == "chain" and HAS_TRITON:  # what has no kernel is done in plain torch
         return tensors[0].device.type == "cuda"
-    return serves(name, tensors, sizes) and not (name == "tree" and not sizes[1])
+    return serves(name, tensors, sizes)
 
 
 def module(name: str) -> Any:

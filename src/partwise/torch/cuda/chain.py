@@ -12,14 +12,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from partwise.torch.cuda import chain_best, chain_chunks, chain_gradient, chain_scan
+from partwise.torch.cuda import chain_best, chain_chunks, chain_gradient, chain_scan, chain_wide
 from partwise.torch.cuda.launch import INTERPRETED, launch, power_of_2
 
-MOST_LABELS = 128  # whose transitions fit into the registers of a program
+MOST_LABELS = 1024
+FEW_LABELS = 128  # whose transitions fit into the registers of a program
 LONG = 1024  # tokens from which on few sequences are cut into chunks
 CHUNK = 64
 FEW = 64  # sequences
 PROGRAMS = 264  # two for each multiprocessor
+TILE = {"BI": 64, "BJ": 128}  # of transitions that do not fit
 MOST_KEPT = 64  # layouts of batches
 
 
@@ -74,6 +76,12 @@ def scan(
     y = begins if gold is None else gold
     strides = _tables(transitions, start, stop)
     sizes = {"L": L, "LP": power_of_2(L)}
+    if L > FEW_LABELS:
+        launch(
+            chain_wide.scan, (B, 2), emissions, begins, lengths, transitions, transitions.mT.contiguous(), start, stop, y,
+            states.forward, states.backward, states.shifts, out, *strides, **sizes, **TILE, GOLD=gold is not None, num_warps=8,
+        )  # fmt: skip
+        return out, memory
     if width >= LONG and B <= FEW and L <= 32:
         _scan_chunks(given, y, gold is not None, out, states, strides, width, sizes)
         return out, memory
@@ -122,6 +130,8 @@ def gradient(
     rows, L = emissions.shape
     B, device = lengths.shape[0], emissions.device
     states = ScanMemory(rows, L, B, memory)
+    if L > FEW_LABELS:
+        return _gradient_of_many(emissions, begins, lengths, transitions, states, gold, of, width, each)
     tokens = 64 if L <= 64 else 16
     tiles = max(1, -(-width // tokens))
     group = 1 if each else max(1, -(-B // PROGRAMS))
@@ -148,6 +158,45 @@ def gradient(
     if each:
         return found, parts.sum(1) if splits > 1 else parts[:, 0]
     return found, parts.flatten(0, 1).sum(0, keepdim=True)
+
+
+def _gradient_of_many(
+    emissions: Tensor, begins: Tensor, lengths: Tensor, transitions: Tensor, states: ScanMemory, gold: Tensor | None,
+    of: Tensor | None, width: int, each: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The same for more labels than programs have registers for."""
+    rows, L = emissions.shape
+    B, device = lengths.shape[0], emissions.device
+    tiles = -(-L // TILE["BI"]) * -(-L // TILE["BJ"])
+    group = 1 if each else max(1, B * tiles // (4 * PROGRAMS))
+    groups = -(-B // group)
+    splits = max(1, min(-(-width // 16), 4 * PROGRAMS // max(groups * tiles, 1)))
+    per = max(1, -(-width // splits))
+    found = torch.zeros(rows, L, dtype=emissions.dtype if of is not None else torch.float32, device=device)
+    norms = torch.empty(rows, dtype=torch.float32, device=device)
+    parts = torch.zeros(groups, splits, L + 2, L, dtype=torch.float32, device=device)
+    y, g = begins if gold is None else gold, begins if of is None else of
+    how = {"L": L, "GOLD": gold is not None, "WEIGHED": of is not None}
+    launch(
+        chain_wide.expect_labels, (B, width), emissions, begins, lengths, y, g, states.forward, states.backward, states.shifts,
+        found, norms, width, **how, LP=power_of_2(L), num_warps=4,
+    )  # fmt: skip
+    stride = _tables(transitions, transitions, transitions)[0]
+    launch(
+        chain_wide.expect_pairs, (groups, splits, tiles), begins, lengths, transitions, y, g, states.forward, states.backward,
+        norms, parts, B, per, group, stride, **how, **TILE, num_warps=8,
+    )  # fmt: skip
+    tied = parts.sum(1)
+    if rows:
+        some, last = (lengths > 0)[:, None], begins + (lengths - 1).clamp(min=0)
+        ends = [torch.where(some, found[at.clamp(max=rows - 1)].float(), 0.0) for at in (begins, last)]
+        ends = torch.stack(ends, 1)
+        tied[:, L:] = (
+            ends
+            if group == 1
+            else torch.nn.functional.pad(ends, (0, 0, 0, 0, 0, groups * group - B)).unflatten(0, (groups, group)).sum(1)
+        )
+    return found, tied if each else tied.sum(0, keepdim=True)
 
 
 def sums(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> list[Tensor]:
@@ -211,6 +260,12 @@ def decode(
     outputs = torch.zeros(B, width, dtype=dtype, device=device)
     strides = _tables(transitions, start, stop)
     sizes = {"L": L, "LP": power_of_2(L)}
+    if L > FEW_LABELS:
+        launch(
+            chain_wide.climb, (B,), emissions, begins, lengths, transitions, transitions.mT.contiguous(), start, stop, values,
+            outputs, width, *strides, **sizes, **TILE, num_warps=8,
+        )  # fmt: skip
+        return outputs
     launch(
         chain_best.climb, (B, 2), emissions, begins, lengths, transitions, start, stop, values, values[rows:], *strides,
         **sizes, num_warps=_warps(L), num_stages=3,
@@ -233,12 +288,16 @@ def decode(
 
 
 def best_lists(emissions: Tensor, lengths: Tensor | None, transitions: Tensor, start: Tensor, stop: Tensor) -> list[list[int]]:
-    """The best labels of padded sequences (B, T, L), as lists: bytes cross to the host, once."""
+    """The best labels of padded sequences (B, T, L), as lists: bytes, or pairs of them, cross to the host, once."""
     B, T, L = emissions.shape
     begins, on_device = layout(B, T, lengths, emissions.device)
     emissions, transitions, start, stop = (t.detach().contiguous() for t in (emissions, transitions, start, stop))
-    labels = decode(emissions.view(B * T, L), begins, on_device, transitions, start, stop, T, torch.uint8).cpu().numpy().tobytes()
+    small = torch.uint8 if L <= 256 else torch.int16
+    labels = decode(emissions.view(B * T, L), begins, on_device, transitions, start, stop, T, small).cpu().numpy()
     ends = [T] * B if lengths is None else lengths.tolist()
+    if L > 256:
+        return [y[:n] for y, n in zip(labels.tolist(), ends, strict=True)]
+    labels = labels.tobytes()
     return [list(labels[i * T : i * T + n]) for i, n in enumerate(ends)]
 
 

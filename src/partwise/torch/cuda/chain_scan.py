@@ -20,7 +20,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from partwise.torch.cuda.launch import LN2, LOG2E, finite, highest, lg2
+from partwise.torch.cuda.launch import LN2, LOG2E, add_pairs, finite, highest, lg2
 
 SCALE = tl.constexpr(50.0)  # log2 of the largest entry of both factors
 LOST = tl.constexpr(2.0**-51)  # a column sum of L times this has lost less than its last bit: L 2^(50 - 125) 2^24
@@ -48,18 +48,13 @@ def in_bits(r, more, label, L: tl.constexpr, LP: tl.constexpr):
 
 
 @triton.jit
-def _add2(a0, a1, b0, b1):
-    return a0 + b0, a1 + b1
-
-
-@triton.jit
 def _product_step(x, least, e, P, t, X, base, SH, first, label, L: tl.constexpr, LP: tl.constexpr, LATE: tl.constexpr, d):
     """One step by a product; sums over sources are split in two, as each is one dependent chain of additions."""
     H: tl.constexpr = LP // 2
     p = tl.reshape(tl.exp2(x + SCALE), (2, H))[:, :, None]
     if LATE:  # lowered by the sum of the sources: that of the step before, without waiting for a maximum
-        s, z = tl.reduce((p * P, tl.broadcast_to(p, (2, H, LP))), 1, _add2)
-        s, z = tl.reduce((s, z), 0, _add2)
+        s, z = tl.reduce((p * P, tl.broadcast_to(p, (2, H, LP))), 1, add_pairs)
+        s, z = tl.reduce((s, z), 0, add_pairs)
         lz = lg2(z * 2.0**-50)
         em = highest(e)
         x = (log2_unscaled(s) - lz) + (e - em)

@@ -55,6 +55,25 @@ def _kind(argument: Any) -> Any:
     return type(argument)
 
 
+_lengths: dict[tuple, torch.Tensor] = {}
+MOST_KEPT = 256
+
+
+def on_device(lengths: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """Lengths on the device; those that came from the CPU are kept for the next time: a copy takes longer than some kernels."""
+    if lengths.device == device or device.type != "cuda" or torch.compiler.is_compiling():
+        return lengths.to(device)
+    key = (lengths.shape, lengths.numpy().tobytes(), device)
+    kept = _lengths.get(key)
+    if kept is None:
+        kept = lengths.to(device)
+        if not torch.cuda.is_current_stream_capturing():
+            if len(_lengths) >= MOST_KEPT:
+                _lengths.clear()
+            _lengths[key] = kept
+    return kept
+
+
 def power_of_2(n: int, least: int = 16) -> int:
     """The smallest power of 2 that is neither below n nor below `least`."""
     return max(least, 1 << max(n - 1, 0).bit_length())
@@ -70,6 +89,12 @@ else:
     @triton.jit
     def lg2(x):  # tl.log2 is a library call of twenty instructions; that of the hardware has an absolute error of 2^-22
         return tl.inline_asm_elementwise("lg2.approx.ftz.f32 $0, $1;", "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def add_pairs(a0, a1, b0, b1):
+    """Two sums at once."""
+    return a0 + b0, a1 + b1
 
 
 @triton.jit

@@ -18,7 +18,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from partwise.torch.cuda.launch import gathered, launch, power_of_2, settled, share
+from partwise.torch.cuda.launch import gathered, launch, on_device, power_of_2, settled, share
 
 CHARTS = 11  # S R L r l, best splits of r and l; what flows back to R L r l
 
@@ -194,7 +194,7 @@ def trees(arcs: Tensor, lengths: Tensor, single_root: bool, best: bool = False) 
     """log Z (B,) and the marginals of arcs (B, n, n + 1), float64; or the best score, and ones for the arcs of the best tree."""
     B, n = arcs.shape[:2]
     device = arcs.device
-    arcs, lengths = arcs.contiguous(), lengths.to(device, torch.int32)
+    arcs, lengths = arcs.contiguous(), on_device(lengths, device)
     charts = torch.empty(B, CHARTS, n + 1, n + 1, dtype=torch.float64, device=device)
     found = torch.zeros(B, n, n + 1, dtype=torch.float64, device=device)
     values = torch.zeros(B, dtype=torch.float64, device=device)
