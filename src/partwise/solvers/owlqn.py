@@ -6,7 +6,7 @@ sum_i C_i L_i(w), and g its gradient (Andrew and Gao 2007, Algorithm 1, but for 
 
     repeat:
         pg_j = g_j + r sign(w_j)  if w_j != 0,  else g_j moved by r towards zero        the pseudo-gradient: the steepest way down
-        d = -H pg                                                         H: of pairs s = w' - w, y = g' - g, as in `lbfgs`
+        d = -H pg                                                H: of pairs s = w' - w, y = g' - g and of scales, as in `lbfgs`
         d_j = 0  where d_j has not the sign of -pg_j, and w_j = 0 or P fell by more than 0.03 % in the last iteration
         w(t) = w + t d,  with zero for what would leave the orthant of w (where w_j = 0: that of -pg_j)
         the first t of 1, 1/2, ... with  P(w(t)) <= P(w) + c1 pg . (w(t) - w);   w <- w(t); the new pair replaces the oldest
@@ -49,7 +49,7 @@ from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.lbfgs import DECREASE, Memory, learn, move
+from partwise.solvers.lbfgs import DECREASE, Memory, learn, move, scaled_square, scaling
 
 STEEP = 3e-4  # a fall of P, in one iteration and relative to it, that is far from the optimum
 
@@ -113,6 +113,8 @@ class OWLQNState(State):
     residual: float = math.nan  #: 1/2 ||pg||^2
     loss: float = math.nan
     memory: Memory | None = None
+    scale: np.ndarray | None = None  #: D^-1/2, float32
+    scaled: float = 0.0  #: ||D^-1/2 pg||^2; 0.0 before there is one
     fall: float = math.inf  #: by what share of it the last iteration lowered P
     exhausted: bool = False  #: no step decreases P any more: rounding errors are larger than what is left to gain
     trial: np.ndarray | None = None
@@ -163,7 +165,7 @@ class OWLQN(Solver):
         d, m = kernels.n_weights(task.problem), self.memory
         w = np.zeros(d, task.dtype) if start is None else np.array(start, task.dtype)
         memory = Memory(np.zeros((2 * m, d), np.float32), [], np.zeros((2 * m, 2 * m)), np.zeros(2 * m))
-        return OWLQNState(w=w, trial=np.zeros(d, task.dtype), memory=memory)
+        return OWLQNState(w=w, trial=np.zeros(d, task.dtype), memory=memory, scale=np.zeros(d, np.float32))
 
     def weights(self, state: OWLQNState) -> np.ndarray:
         return state.w.copy()
@@ -187,9 +189,13 @@ class OWLQN(Solver):
         return Progress(state.loss, state.primal - state.dual, state.primal, state.exhausted)
 
     def evaluate_start(self, task: Task, state: OWLQNState) -> None:
-        """Value and gradient at the weights to start from."""
+        """Value and gradient at the weights to start from; the scale, if there is none yet."""
+        if not state.scale.any():
+            state.scale = scaling(task, state.pool)
+            state.oracle_calls += task.n
         value = objective(task.problem, task.loss, task.C, state.w, task.n_jobs, state.pool, task.l1_ratio)
         state.__dict__.update(self.seen(task, state, state.w, value), oracle_calls=state.oracle_calls + task.n)
+        state.scaled = scaled_square(state.pseudo, state.scale)
 
     def seen(self, task: Task, state: OWLQNState, w: np.ndarray, value: Value) -> dict[str, Any]:
         """What the state will know of the point `w`."""
@@ -221,7 +227,7 @@ class OWLQN(Solver):
         w, to, memory, old, pseudo = state.w, state.trial, state.memory, state.gradient, state.pseudo
         if not state.residual:
             return False
-        direction = memory.direction(2.0 * state.residual, state.primal)
+        direction = memory.direction(state.scaled, state.primal)
         noise, least = (10.0 * float(np.finfo(kind).eps) * abs(state.primal) for kind in (w.dtype, np.float64))
         ranges = spans(len(w))
 
@@ -230,7 +236,7 @@ class OWLQN(Solver):
 
         step = 1.0
         for _ in range(self.max_evaluations):
-            factors = step * direction.c_gradient, memory.pairs, direction.rows, step * direction.c
+            factors = state.scale, step * direction.c_gradient, memory.pairs, direction.rows, step * direction.c
             for_ranges(move, to, w, pseudo, *factors)
             slope = sum(for_ranges(align, to, w, pseudo, task.l1_ratio, state.fall > STEEP))
             if not -slope > 0.01 * least:
@@ -250,9 +256,9 @@ class OWLQN(Solver):
             return False
         slot = memory.free()
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1], np.int64)
-        found = for_ranges(learn, to, w, value.gradient, old, seen["pseudo"], memory.pairs, slot, rows)
-        products = sum(part[1] for part in found)
+        found = for_ranges(learn, to, w, value.gradient, old, seen["pseudo"], state.scale, memory.pairs, slot, rows)
+        products, square = sum(part[2] for part in found), sum(part[1] for part in found)
         # in one stroke: an interrupt must not find a new point beside an old gradient
-        known = {**seen, "fall": (state.primal - value.primal) / max(abs(value.primal), 1e-300)}
+        known = {**seen, "scaled": square, "fall": (state.primal - value.primal) / max(abs(value.primal), 1e-300)}
         state.__dict__.update(known, w=to, trial=w, pool=[*state.pool, old, pseudo], memory=memory.after(slot, rows, products))
         return True
