@@ -32,6 +32,7 @@ class Graphs:
     edge_features: list[np.ndarray | None]  #: of pictures, the direction
     shapes: list[tuple[int, ...]]  #: of the labels
     labels: GivenLabels | None = None  #: of all nodes, end to end
+    types: list[Any] | None = None  #: of all nodes, end to end; None: they have none
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -57,8 +58,9 @@ class Graphs:
         if labels is not None:
             codes = [labels.codes[starts[i] : starts[i + 1]] for i in which]
             labels = labels._replace(codes=np.concatenate(codes or [labels.codes[:0]]))
+        types = None if self.types is None else [one for i in which for one in self.types[starts[i] : starts[i + 1]]]
         lists = {key: [getattr(self, key)[i] for i in which] for key in ("nodes", "edges", "edge_features", "shapes")}
-        return replace(self, labels=labels, **lists)  # type: ignore[arg-type]
+        return replace(self, labels=labels, types=types, **lists)  # type: ignore[arg-type]
 
     @property
     def n_features(self) -> int:
@@ -118,20 +120,22 @@ def as_rows(x: Any, what: str) -> Any:
 
 
 def read_lists(X: Sequence[Any]) -> Graphs:
-    """Tuples (nodes, edges) or (nodes, edges, edge features)."""
-    found = Graphs(GRAPHS, [], [], [], [])
+    """Tuples (nodes, edges), (nodes, edges, edge features) or (nodes, edges, edge features, types of nodes)."""
+    found, types = Graphs(GRAPHS, [], [], [], []), []
     for i, graph in enumerate(X):
-        if not isinstance(graph, tuple | list) or len(graph) not in (2, 3):
+        if not isinstance(graph, tuple | list) or len(graph) not in (2, 3, 4):
+            size = f" of {len(graph)}" if hasattr(graph, "__len__") else ""
             raise TypeError(
-                f"graph {i} must be a pair (node features, edges) or a triple with edge features; a picture is an array (height, "
-                f"width, features). Got {type(graph).__name__}{f' of {len(graph)}' if hasattr(graph, '__len__') else ''}."
+                f"graph {i} must be a pair (node features, edges), a triple with edge features, or that with types of nodes; a "
+                f"picture is an array (height, width, features). Got {type(graph).__name__}{size}."
             )
         nodes, edges = as_rows(graph[0], f"graph {i}"), np.asarray(graph[1])
         n = nodes.shape[0]
         if not is_sparse(nodes):
             finite(nodes, f"graph {i}, node {{}}, feature {{}}")
         edges = check_edges(edges, n, i)
-        features = graph[2] if len(graph) == 3 else None
+        features = graph[2] if len(graph) > 2 else None
+        types.append(check_types(graph[3], n, i) if len(graph) == 4 and graph[3] is not None else None)
         if features is not None:
             features = np.zeros((0, 0)) if not len(edges) and not np.size(features) else as_rows(features, f"graph {i}, edges")
             if features.shape[0] != len(edges):
@@ -142,6 +146,22 @@ def read_lists(X: Sequence[Any]) -> Graphs:
         found.edge_features.append(features)
         found.shapes.append((n,))
     check_alike(found)
+    without = [i for i, own in enumerate(types) if own is None and found.shapes[i][0]]
+    if len(without) == sum(shape[0] > 0 for shape in found.shapes):
+        return found
+    if without:
+        raise ValueError(f"graph {without[0]}: its nodes have no types, those of others have.")
+    return replace(found, types=[one for own in types for one in own or ()])
+
+
+def check_types(types: Any, n: int, i: int) -> list[Any]:
+    """A name for each node."""
+    found = types.tolist() if isinstance(types, np.ndarray) else list(types)
+    if isinstance(types, str) or len(found) != n:
+        raise ValueError(f"graph {i} has {n} nodes, but {len(found)} types of nodes.")
+    for node, name in enumerate(found):
+        if not isinstance(name, str | int | float):
+            raise ValueError(f"graph {i}, node {node}: a type is a string or a number. Got {name!r}.")
     return found
 
 
