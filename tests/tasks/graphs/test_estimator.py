@@ -290,7 +290,7 @@ NODES = [[0.0, 1.0], [1.0, 0.0]]
         ([(NODES, [[0.5, 1]])], [[0, 1]], ValueError, "graph 0: edges must be an integer array"),
         ([(NODES, [[0, 1]], [[1.0], [2.0]])], [[0, 1]], ValueError, "graph 0 has 1 edges, but 2 rows of edge features"),
         ([(NODES, [[0, 1]], [[np.inf]])], [[0, 1]], ValueError, "graph 0, edge 0, feature 0: features must be finite"),
-        ([([[0.0, np.nan]], [])], [[0]], ValueError, "graph 0, node 0, feature 1: features must be finite numbers. Got nan"),
+        ([([[0.0, np.nan]], [])], [[0]], ValueError, "graph 0, node 0, feature 1: features must be finite numbers. Got NaN"),
         ([(NODES, []), ([[1.0]], [])], [[0, 1], [0]], ValueError, "graph 1: its nodes have 1 features, those of others 2"),
         ([([["x"]], [])], [[0]], ValueError, "graph 0: features must be numbers"),
         (

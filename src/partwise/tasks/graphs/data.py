@@ -83,6 +83,13 @@ def read_data(X: Any, y: Any, neighbours: int, unknown: Any, n_labels: int | Non
     if isinstance(X, GraphSet):
         y = X.labels if y is None and X.has_labels else y
         X = X.graphs
+    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim < 2 and X.dtype.kind in "biufc":
+        raise ValueError(
+            f"X must be a list of graphs, a list of pictures, or a 2-D array. Got a {X.ndim}-D array. Reshape your data: "
+            "array.reshape(-1, 1) if it is one feature, array.reshape(1, -1) if it is one example."
+        )
     if is_sparse(X) or (hasattr(X, "shape") and len(X.shape) == 2):
         given = read_examples(X, y, n_labels)
     elif isinstance(X, str | bytes) or not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
@@ -98,19 +105,24 @@ def finite(values: np.ndarray, place: str) -> np.ndarray:
     """The values, or an error that says where the first is that is no finite number: `place` with its indices filled in."""
     if not np.isfinite(values).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(f"{place.format(*where)}: features must be finite numbers. Got {values[where]}.")
+        found = "NaN" if np.isnan(values[where]) else values[where]
+        raise ValueError(f"{place.format(*where)}: features must be finite numbers. Got {found}.")
     return values
 
 
 def as_rows(x: Any, what: str) -> Any:
     """A 2-D array of floats, or a sparse matrix."""
+    if getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: {what} has features of type {x.dtype}.")
     if is_sparse(x):
         x = as_csr(x).astype(np.float64)
         finite(x.data, what + ", non-zero {}")
         return x
     try:
         x = np.asarray(x, np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and isinstance(x, np.ndarray):
+            raise TypeError(f"{what}: features must be numbers ({error}).") from None
         raise ValueError(f"{what}: features must be numbers, as many in each row.") from None
     if x.ndim != 2 and x.size == 0:
         x = x.reshape(0, 0)
@@ -228,6 +240,9 @@ def grid(height: int, width: int, neighbours: int) -> tuple[np.ndarray, np.ndarr
 def read_examples(X: Any, y: Any, n_labels: int | None) -> Graphs:
     """Rows of features; labels are the columns of y."""
     X = as_rows(X, "X")
+    for what, n in zip(("sample", "feature"), X.shape, strict=True):
+        if n == 0 and (what == "feature" or y is not None):
+            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     if not is_sparse(X):
         finite(X, "example {}, feature {}")
     if y is not None:

@@ -178,7 +178,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
         start = self._previous_weights
         given = read_data(X, y, self.neighbours, self.unknown) if start is None else self._read_like(X, y)
         if given.labels is None:
-            raise ValueError("There are no labels to learn from: give y.")
+            raise ValueError(f"There are no labels to learn from: {self._who} requires y to be passed, but the target y is None.")
         if not len(given):
             raise ValueError(f"{self._who} needs at least one graph to learn from. Got none.")
         weight = example_weights(sample_weight, len(given), "graph")

@@ -166,8 +166,9 @@ class GraphModel(HiddenStates, Structured):
         if given.kind != self.kind_ and len(given):
             raise ValueError(f"This {self._who} was trained on {self.kind_}. Got {given.kind}.")
         if sum(x.shape[0] for x in given.nodes) and given.n_features != self.n_features_in_:
+            of = "" if self.kind_ == MULTILABEL else " of nodes"
             raise ValueError(
-                f"X has {given.n_features} features of nodes, but {self._who} is expecting {self.n_features_in_} features."
+                f"X has {given.n_features} features{of}, but {self._who} is expecting {self.n_features_in_} features as input."
             )
         if sum(map(len, given.edges)) and given.n_edge_features != self.n_edge_features_:
             raise ValueError(
