@@ -7,7 +7,9 @@ import pytest
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from partwise import Classifier, Ranker, SequenceLabeler
+import partwise
+from partwise import Classifier, GraphLabeler, Ranker, SequenceLabeler
+from partwise.tasks.common.registry import TASKS
 
 ONLINE = {
     "check_sample_weight_equivalence_on_dense_data": "an online solver visits a repeated example twice, a heavy one once",
@@ -42,6 +44,51 @@ BY_QUERY = dict.fromkeys(ONLINE, "a query weighs what its documents weigh in the
 @parametrize_with_checks([Ranker(objective="pairwise", max_epochs=5)], expected_failed_checks=lambda estimator: BY_QUERY)
 def test_ranker(estimator, check):
     check(estimator)
+
+
+def as_matrix(y):
+    """Classes as a multilabel problem: a column of 0 and 1 for each."""
+    y = None if y is None else np.asarray(y)
+    if y is None or y.ndim != 1 or not len(y):
+        return y
+    own = np.unique(y)
+    return (y[:, None] == (own if len(own) > 1 else [*own, own[0]])).astype(int)
+
+
+class MultiLabeler(GraphLabeler):
+    """What scikit-learn's checks give to a classifier, given to a labeller of several labels at once."""
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = tags.input_tags.sparse = tags.target_tags.required = True
+        return tags
+
+    def fit(self, X, y=None, sample_weight=None):
+        return super().fit(X, as_matrix(y), sample_weight)
+
+    def score(self, X, y=None):
+        return super().score(X, as_matrix(y))
+
+
+COLUMNS = dict.fromkeys(
+    ["check_estimator_sparse_array", "check_estimator_sparse_matrix"],
+    "the check wants one column of answers; test_estimator.py, test_multilabel_with_sparse_features_and_unknown_labels",
+)
+
+
+@pytest.mark.interpreted
+@parametrize_with_checks([MultiLabeler(max_epochs=2)], expected_failed_checks=lambda estimator: ONLINE | COLUMNS)
+def test_graph_labeler(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.estimator)
+@pytest.mark.parametrize(
+    "name", ["check_estimator_cloneable", "check_get_params_invariance", "check_set_params", "check_mixin_order"]
+)
+def test_every_estimator_without_data(task, name):
+    estimator = getattr(partwise, task.estimator)
+    getattr(estimator_checks, name)(task.estimator, estimator())
 
 
 # SequenceLabeler takes lists of sequences, which scikit-learn's checks cannot make. These checks need no data.

@@ -1,5 +1,8 @@
 """The interface of python-crfsuite."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -134,3 +137,40 @@ def test_answers_can_be_compared():
     assert (found == [*Y, ["A"]]).all() and not (found == [*Y, ["B"]]).all() and (found != [*Y, ["B"]]).tolist() == [0, 0, 1]
     assert (crf.predict([X[0]]) == Y[0]).all() and not (found == Y).all()
     assert found.shape == (3,) and isinstance(found[0], list) and np.array_equal(found, crf.predict([*X, X[0][:1]]))
+
+
+@pytest.mark.parametrize("package", ["usaddress", "probablepeople"])
+def test_programs_built_on_it_do_not_notice(package, tmp_path):
+    """The packages as they are published, with the model files they bring, once on python-crfsuite and once on this module."""
+    pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    texts = {
+        "usaddress": [
+            "123 Main St. Suite 100 Chicago, IL",
+            "Robie House, 5757 South Woodlawn Avenue, Chicago, IL 60637",
+            "P.O. Box 42",
+        ],
+        "probablepeople": ["Mr George 'Gob' Bluth II", "Sitwell Housing Inc", "Smith, John & Jane"],
+    }[package]
+    ours = "import sys; from partwise.crfsuite import pycrfsuite; sys.modules['pycrfsuite'] = pycrfsuite; "
+    train = (
+        ""
+        if package != "usaddress"
+        else (
+            "from parserator.training import trainModel; "
+            "data = [(f'{n} {s}, Salem', [(str(n), 'AddressNumber'), (s.split()[0], 'StreetName'), (s.split()[1] + ',', "
+            "'StreetNamePostType'), ('Salem', 'PlaceName')]) for n, s in enumerate(['Oak St', 'Elm Ave', 'High Rd'] * 3, 10)]; "
+            "trainModel(data, usaddress, 'm.crfsuite'); tagger = sys.modules['pycrfsuite'].Tagger(); tagger.open('m.crfsuite'); "
+            "print(tagger.tag(usaddress.tokens2features(usaddress.tokenize('77 Oak Rd, Salem'))))"
+        )
+    )
+    if train:
+        pytest.importorskip("parserator", reason="parserator is not installed")
+    script = f"import sys, {package}; print([{package}.parse(text) for text in {texts!r}]); {train}"
+    found = [
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", before + script], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        for before in ("", ours)
+    ]
+    assert found[0].stdout == found[1].stdout and len(found[0].stdout) > 100

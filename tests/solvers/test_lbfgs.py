@@ -13,7 +13,7 @@ from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
 from partwise.solvers import SOLVERS, make_task, solve
-from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
+from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, ROOT, LineSearch, Memory, Trial, learn, move, scaling
 from partwise.structures import chain_problem, multiclass_problem
 
 ROUNDING = 3e-15
@@ -138,7 +138,7 @@ def test_interpreted_and_compiled_agree():
 
 def test_nearly_always_one_evaluation_per_iteration():
     result = solve(make("chain", n=200), "crf", "lbfgs", C=1.0, tol=1e-9)
-    assert result.n_oracle_calls <= 40 * (1.2 * result.n_epochs + 3)
+    assert result.n_oracle_calls <= 40 * (1.2 * result.n_epochs + 4)
 
 
 def test_starts_where_it_is_told_and_leaves_the_start_alone():
@@ -201,14 +201,39 @@ def test_an_interrupt_keeps_the_last_point_and_can_be_resumed(monkeypatch, at):
 # ---------------------------------------------------------------------------------------------------------------------
 
 
-def two_loops(g, pairs):
-    """-H g as in the textbook (Nocedal & Wright, algorithm 7.4); pairs from the oldest to the newest."""
+def test_the_scale_is_that_of_the_gradients_of_single_examples():
+    problem, loss = make("chain", n=20), get_loss("crf")
+    task = make_task(problem, loss, 2.0)
+    squares = np.zeros(kernels.n_weights(problem))
+    for i in range(4):
+        gradient = objective(kernels.take(problem, [i]), loss, np.ones(1), np.zeros(len(squares))).gradient
+        squares += 2.0 * gradient**2
+    found = scaling(task, [])
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, (1.0 + squares) ** (-0.5 * ROOT), rtol=1e-6)
+    huge = make("multiclass", scale=1e300)
+    assert np.isfinite(scaling(make_task(huge, loss, 1.0), [])).all() and (scaling(make_task(huge, loss, 1.0), []) > 0).all()
+
+
+def test_rare_features_do_not_wait_for_frequent_ones(monkeypatch):
+    rng = np.random.default_rng(0)
+    x = (rng.random((400, 60)) < 1.0 / np.arange(1, 61)).astype(float)  # as words are
+    gold = (x @ rng.normal(size=(60, 3)) + rng.normal(size=(400, 3))).argmax(1)
+    problem = multiclass_problem(x, gold, 3)
+    scaled = solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal
+    monkeypatch.setattr(module, "ROOT", 0.0)
+    best = solve(problem, "crf", "lbfgs", C=100.0, tol=1e-8).primal
+    assert scaled - best < 0.5 * (solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal - best)
+
+
+def two_loops(g, pairs, inverse):
+    """-H g as in the textbook (Nocedal & Wright, algorithm 7.4), H_0 = gamma D^-1; pairs from the oldest to the newest."""
     q, alpha = g.copy(), []
     for s, y in reversed(pairs):
         alpha.append(s @ q / (s @ y))
         q -= alpha[-1] * y
     s, y = pairs[-1]
-    r = q * (s @ y) / (y @ y)
+    r = q * inverse * (s @ y) / (y @ (inverse * y))
     for (s, y), a in zip(pairs, reversed(alpha), strict=True):
         r += (a - y @ r / (s @ y)) * s
     return -r
@@ -218,23 +243,25 @@ def test_direction_is_that_of_the_two_loop_recursion():
     rng = np.random.default_rng(0)
     d, m = 5000, 3  # more than a block
     hessian = rng.random(d) * 9 + 1
+    scale = (rng.random(d) + 0.5).astype(np.float32)
+    inverse = scale.astype(float) ** 2
     memory = Memory(np.zeros((2 * m, d), np.float32), [], np.zeros((2 * m, 2 * m)), np.zeros(2 * m))
     w, kept = rng.normal(size=d), []
     for n in range(8):
         g = hessian * w
-        direction = memory.direction(g @ g, 1e9)
+        direction = memory.direction((scale * g) @ (scale * g), 1e9)
         to = np.zeros(d)
-        move(to, w, g, direction.c_gradient, memory.pairs, direction.rows, direction.c, 0, d)
-        expected = two_loops(g, kept[-m:]) if n else -g / np.linalg.norm(g)
+        move(to, w, g, scale, direction.c_gradient, memory.pairs, direction.rows, direction.c, 0, d)
+        expected = two_loops(g, kept[-m:], inverse) if n else -inverse * g / np.linalg.norm(scale * g)
         np.testing.assert_allclose(to - w, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
         assert direction.slope == pytest.approx(g @ expected, rel=1e-9)
         to = w + rng.random() * (to - w)
         slot = memory.free()
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1])
-        norm, products = learn(to, w, hessian * to, g, hessian * to, memory.pairs, slot, rows, 0, d)
-        assert norm == pytest.approx(to @ to)
+        norm, square, products = learn(to, w, hessian * to, g, hessian * to, scale, memory.pairs, slot, rows, 0, d)
+        assert norm == pytest.approx(to @ to) and square == pytest.approx((scale * hessian * to) @ (scale * hessian * to))
         memory = memory.after(slot, rows, products)
-        kept.append((memory.pairs[2 * slot].astype(float), memory.pairs[2 * slot + 1].astype(float)))
+        kept.append((memory.pairs[2 * slot].astype(float) * scale, memory.pairs[2 * slot + 1] / scale.astype(float)))
         w = to
     assert len(memory.slots) == m
 
@@ -245,7 +272,7 @@ def test_a_pair_without_curvature_is_forgotten(bad):
     w, to, old = np.zeros(2), np.array([1.0, 0.0]), np.zeros(2)
     for slot, new in enumerate([[2.0, 0.0], bad]):
         rows = np.array([*memory.rows(), 2 * slot, 2 * slot + 1])
-        _, products = learn(to, w, np.array(new), old, np.array(new), memory.pairs, slot, rows, 0, 2)
+        _, _, products = learn(to, w, np.array(new), old, np.array(new), np.ones(2, np.float32), memory.pairs, slot, rows, 0, 2)
         memory = memory.after(slot, rows, products)
     assert memory.slots == [0]
     assert np.isfinite(memory.products).all() and memory.products[0, 1] == 2.0

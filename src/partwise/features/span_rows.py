@@ -24,6 +24,13 @@ SPANS = (
     "f.form[-1]|f.form|f.form[1]", "f.shape", "f.form[-1]|f.tag|l.tag", "f.form[-1]|f.form|l.form",
 )  # fmt: skip
 
+#: without a grammar, which tells what goes with what: more of what is at both ends, and the tags within
+FREE_SPANS = (
+    *SPANS,
+    "f.tag[-2]|f.tag[-1]|f.tag", "f.tag|f.tag[1]|f.tag[2]", "l.tag[-2]|l.tag[-1]|l.tag", "l.tag|l.tag[1]|l.tag[2]",
+    "f.form|f.form[1]", "l.form[-1]|l.form", "f.tag|f.tag[1]", "l.tag[-1]|l.tag", "b.tag",
+)  # fmt: skip
+
 
 def span_rows(columns: CodedColumns, names: Sequence[str], templates: Sequence[str] = SPANS, bits: int = 16) -> ArcRows:
     """All spans of all sentences, by first word and then by last, in the order that `partwise.structures.constituency` wants.

@@ -196,7 +196,7 @@ def test_forbidden_states_are_never_taken():
         (lambda g, x, b: g.tree(b, [0, 0], [1, 2]), "3 arcs, 2 heads"),
         (lambda g, x, b: g.tree(b, [0, 0, 0], [1, 2, 2]), "given twice"),
         (lambda g, x, b: g.variables(2, states=0), "must be an int in the range"),
-        (lambda g, x, b: g.pairwise(x[0], b[0], tie="potts"), "must be 'potts'"),
+        (lambda g, x, b: g.pairwise(x[0], b[0], tie="potts"), "must be one of 'symmetric'"),
         (lambda g, x, b: g.best("guess"), "must be one of auto, ad3"),
         (lambda g, x, b: g.best(sweep=3), "Unknown options"),
         (lambda g, x, b: g.marginals(damping=1.0), "must be a float in the range"),

@@ -96,5 +96,5 @@ def test_bad_input(folder, tmp_path):
     ran = run("train", "graph", tmp_path / "bad.jsonl", "-o", tmp_path / "model")
     assert ran.exit_code == 1 and "graph 0, edge 0: nodes [0, 7], but the graph has 2 nodes" in ran.output
     ran = run("train", "graph", folder / "train.jsonl", "-o", tmp_path / "model", "--pairwise", "some")
-    assert ran.exit_code != 0 and "'full', 'symmetric' or 'potts'" in ran.output
+    assert ran.exit_code != 0 and "'full', 'symmetric', 'antisymmetric', 'potts'" in ran.output
     assert "there are no graphs" in run("train", "graph", "/dev/null", "-o", tmp_path / "model").output

@@ -255,7 +255,7 @@ def test_multilabel_with_sparse_features_and_unknown_labels():
     ("parameters", "message"),
     [
         ({"C": 0}, r"'C' parameter of GraphLabeler must be a float in the range \(0, inf\)"),
-        ({"pairwise": "x"}, "'full', 'symmetric' or 'potts'"),
+        ({"pairwise": "x"}, "'full', 'symmetric', 'antisymmetric', 'potts', or a dict"),
         ({"inference": 1}, "'auto' or 'exact'"),
         ({"search": {"exact": True}}, "'search' parameter"),
         ({"search": {"damping": 2}}, "'search' parameter"),
@@ -278,7 +278,7 @@ NODES = [[0.0, 1.0], [1.0, 0.0]]
         ("abc", None, TypeError, "a list of graphs, a list of pictures, or a 2-D array"),
         ([], [], ValueError, "at least one graph"),
         ([(NODES, [])], None, ValueError, "no labels to learn from"),
-        ([NODES[0] + NODES[1]], [[0, 1]], TypeError, "graph 0 must be a pair"),
+        ([[*NODES[0], *NODES[1], 0.0]], [[0, 1]], TypeError, "graph 0 must be a pair"),
         ([(NODES, [])], [[0, 1]] * 2, ValueError, "X has 1 graphs, but y has labels of 2"),
         (
             [(NODES, []), (NODES, [[0, 1], [1, 2]])],
@@ -290,7 +290,7 @@ NODES = [[0.0, 1.0], [1.0, 0.0]]
         ([(NODES, [[0.5, 1]])], [[0, 1]], ValueError, "graph 0: edges must be an integer array"),
         ([(NODES, [[0, 1]], [[1.0], [2.0]])], [[0, 1]], ValueError, "graph 0 has 1 edges, but 2 rows of edge features"),
         ([(NODES, [[0, 1]], [[np.inf]])], [[0, 1]], ValueError, "graph 0, edge 0, feature 0: features must be finite"),
-        ([([[0.0, np.nan]], [])], [[0]], ValueError, "graph 0, node 0, feature 1: features must be finite numbers. Got nan"),
+        ([([[0.0, np.nan]], [])], [[0]], ValueError, "graph 0, node 0, feature 1: features must be finite numbers. Got NaN"),
         ([(NODES, []), ([[1.0]], [])], [[0, 1], [0]], ValueError, "graph 1: its nodes have 1 features, those of others 2"),
         ([([["x"]], [])], [[0]], ValueError, "graph 0: features must be numbers"),
         (

@@ -121,11 +121,17 @@ def small_weights(problem: Any, seed: int, dtype: Any = np.float64) -> np.ndarra
 
     They decide which state a token falls into at first, so another seed may lead to another local minimum.
     """
-    norms = total_norm(problem.rows) / max(n_rows(problem.rows), 1)
+    norms = mean_square(problem)
     scale = SMALL / math.sqrt(norms) if norms > 0 else SMALL
     w = np.random.default_rng((seed, 2)).normal(scale=scale, size=kernels.n_weights(problem)).astype(dtype)
     clear_unused(problem, w)
     return w
+
+
+@functools.singledispatch
+def mean_square(problem: Any) -> float:
+    """The mean of ||x||^2 over what has features: rows, or variables of graphs."""
+    return total_norm(problem.rows) / max(n_rows(problem.rows), 1)
 
 
 @compiled_loop

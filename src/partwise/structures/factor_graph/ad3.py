@@ -117,7 +117,7 @@ def head_entry_score(graph, f, table, on):
 
 
 @head_entry_score.implements(TreeLayout)
-def _(graph, f, table, on):
+def head_score_of(graph, f, table, on):
     if graph.kind[f] != HEAD:
         return 0.0
     return head_value(graph.members[graph.slots[f] : graph.slots[f + 1]], table, on)

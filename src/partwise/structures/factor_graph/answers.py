@@ -12,7 +12,7 @@ from partwise.engine.compilation import compiled_loop
 from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.factors import allows
-from partwise.structures.factor_graph.layout import DENSE, n_literals
+from partwise.structures.factor_graph.layout import DENSE, WRITTEN, n_literals
 from partwise.structures.factor_graph.max_product import best_in_forest
 from partwise.structures.factor_graph.problem import GraphProblem, view
 from partwise.structures.factor_graph.rounding import is_closed
@@ -178,6 +178,8 @@ def refuse_infeasible(problem: GraphProblem, i: int, names: list[str]) -> None:
     """Raise, naming factors that cannot hold together: leave out factors as long as what is left is still impossible."""
     from partwise.structures.factor_graph.programs import conflicting
 
+    if (view(problem, i).kind == WRITTEN).any():
+        raise ValueError("No output is allowed: what the factors of the graph allow, some of them written in Python, is nothing.")
     which = conflicting(view(problem, i), problem.given[problem.parts[i] : problem.parts[i + 1]])
     said = ", ".join(names[f] for f in which if f < len(names))
     raise ValueError(

@@ -12,6 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+TIES = ("symmetric", "antisymmetric", "potts")
+
 
 class WeightBlock(NamedTuple):
     """Weights that many tables share."""
@@ -33,7 +35,7 @@ class Scored:
     given: np.ndarray | None  #: (tables, entries)
     features: Any = None  #: (tables, features), dense or sparse
     weights: str = ""
-    tie: np.ndarray | None = None  #: (entries,) weight of an entry, -1 for none
+    tie: np.ndarray | None = None  #: (entries,) weight of an entry, -1 for none, -2 - t for weight t with the other sign
 
     def n_slots(self, size: int) -> int:
         """Weights of one feature."""
@@ -53,6 +55,7 @@ class Factors:
     entries: int
     scored: Scored | None
     names: list[str]
+    written: Any = None  #: an object in Python (`partwise.structures.factor_graph.written`)
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -109,20 +112,24 @@ def row_width(blocks: dict[str, WeightBlock]) -> int:
 
 
 def tie_entries(tie: Any, sizes: list[int]) -> np.ndarray | None:
-    """Which weight each entry of a table of these sizes has, -1 for none; None: each has its own."""
+    """Which weight each entry of a table of these sizes has, as in `Scored`; None: each has its own."""
     if tie is None:
         return None
     if isinstance(tie, str):
-        if tie not in ("potts", "symmetric") or len(set(sizes)) != 1 or len(sizes) != 2:
+        if tie not in TIES or len(set(sizes)) != 1 or len(sizes) != 2:
+            names = ", ".join(map(repr, TIES))
             raise ValueError(
-                "The 'tie' parameter must be 'potts' or 'symmetric', for pairs of variables with as many states each, or "
+                f"The 'tie' parameter must be one of {names}, for pairs of variables with as many states each, or "
                 f"an array of shape {tuple(sizes)}. Got {tie!r} instead."
             )
         k = sizes[0]
         if tie == "potts":
             return np.where(np.eye(k, dtype=bool), 0, -1).reshape(-1)
         low, high = np.minimum.outer(range(k), range(k)), np.maximum.outer(range(k), range(k))
-        return (high * (high + 1) // 2 + low).reshape(-1)
+        if tie == "symmetric":
+            return (high * (high + 1) // 2 + low).reshape(-1)
+        number = high * (high - 1) // 2 + low
+        return np.where(np.triu(np.ones((k, k), bool), 1), number, np.where(np.eye(k, dtype=bool), -1, -2 - number)).reshape(-1)
     tie = np.asarray(tie, int)
     if tie.shape != tuple(sizes) or tie.min(initial=0) < -1 or tie.max(initial=-1) < 0:
         raise ValueError(f"The 'tie' array must have shape {tuple(sizes)} and numbers of weights from 0 on, -1 for none.")

@@ -32,6 +32,7 @@ from partwise.structures.factor_graph.layout import (
     SINGLE_ROOT,
     TREE,
     WHOLE,
+    WRITTEN,
     TreeLayout,
     choices,
 )
@@ -58,7 +59,7 @@ def messages_of(graph, f, theta, scores, out, parts, far):
     kind, n = graph.kind[f], len(scores)
     if kind == DENSE:
         return dense_messages(graph, f, theta, scores, out, parts, far)
-    if kind == TREE or kind == HEAD:
+    if kind == TREE or kind == HEAD or kind == WRITTEN:
         return tree_kind_messages(graph, f, theta, scores, out, parts, far)
     mark, total = graph.mark[graph.ports[f] : graph.ports[f + 1]], 0.0
     value = np.empty(n)
@@ -77,12 +78,12 @@ def messages_of(graph, f, theta, scores, out, parts, far):
 
 @kernel(default=True)
 def tree_kind_messages(graph, f, theta, scores, out, parts, far):
-    """The same for a TREE or a HEAD, which a plain `FactorLayout` never has."""
+    """The same for a TREE, a HEAD or a WRITTEN factor, which a plain `FactorLayout` never has."""
     return -np.inf
 
 
 @tree_kind_messages.implements(TreeLayout)
-def _(graph, f, theta, scores, out, parts, far):
+def tree_or_head_messages(graph, f, theta, scores, out, parts, far):
     if graph.kind[f] == TREE:
         return tree_messages(graph, f, scores, out, far)
     members = graph.members[graph.slots[f] : graph.slots[f + 1]]

@@ -30,6 +30,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WRITTEN,
     XOR,
     TreeLayout,
     choices,
@@ -46,7 +47,7 @@ def best_configuration(graph, f, theta, scores, on):
     kind, n = graph.kind[f], len(scores)
     if kind == DENSE:
         return best_entry(graph, f, theta, scores, on)
-    if kind == TREE or kind == HEAD:
+    if kind == TREE or kind == HEAD or kind == WRITTEN:
         return best_of_tree_kind(graph, f, theta, scores, on)
     mark, total = graph.mark[graph.ports[f] : graph.ports[f + 1]], 0.0
     value = np.empty(n)
@@ -64,12 +65,12 @@ def best_configuration(graph, f, theta, scores, on):
 
 @kernel(default=True)
 def best_of_tree_kind(graph, f, theta, scores, on):
-    """The same for a TREE or a HEAD, which a plain `FactorLayout` never has."""
+    """The same for a TREE, a HEAD or a WRITTEN factor, which a plain `FactorLayout` never has."""
     return -np.inf
 
 
 @best_of_tree_kind.implements(TreeLayout)
-def _(graph, f, theta, scores, on):
+def best_tree_or_head(graph, f, theta, scores, on):
     if graph.kind[f] == TREE:
         return best_arcs(graph, f, scores, on)
     members = graph.members[graph.slots[f] : graph.slots[f + 1]]
@@ -305,7 +306,7 @@ def tree_kind_allows(graph, f, y, used):
 
 
 @tree_kind_allows.implements(TreeLayout)
-def _(graph, f, y, used):
+def tree_or_head_allows(graph, f, y, used):
     a, b = graph.ports[f], graph.ports[f + 1]
     scores, on = np.empty(b - a), np.zeros(b - a, np.int8)
     for p in range(b - a):
@@ -334,7 +335,7 @@ def head_table_value(graph, f, theta, y):
 
 
 @head_table_value.implements(TreeLayout)
-def _(graph, f, theta, y):
+def head_value_of(graph, f, theta, y):
     if graph.kind[f] != HEAD:
         return 0.0
     a, b = graph.ports[f], graph.ports[f + 1]

@@ -19,7 +19,14 @@ from partwise.structures.factor_graph.ad3 import ad3
 from partwise.structures.factor_graph.branch_and_bound import best_exactly
 from partwise.structures.factor_graph.layout import DENSE, entry_of, hold_state, n_literals
 from partwise.structures.factor_graph.max_product import best_in_forest
-from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, PartialGraphProblem, view
+from partwise.structures.factor_graph.problem import (
+    NOT_CONVERGED,
+    NOT_PROVEN,
+    GraphProblem,
+    PartialGraphProblem,
+    problem_class,
+    view,
+)
 from partwise.structures.factor_graph.rounding import is_closed, value_of_output
 from partwise.structures.factor_graph.sums import propagate
 
@@ -73,30 +80,31 @@ def target(problem, i):
 
 @kernels.score.implements(GraphProblem)
 def score(problem, i, w, theta):
-    graph, block, none = view(problem, i), problem.variables[i] + problem.factors[i], problem.ties[:0]
+    graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
     given = problem.given[problem.parts[i] : problem.parts[i + 1]]
     for k in range(len(given)):
         theta[k] = given[k]
     V = len(graph.states)
     for v in range(V):
-        add_scores(problem, block + v, none, w, theta[graph.first[v] : graph.first[v + 1]])
+        add_scores(problem, block + v, w, theta[graph.first[v] : graph.first[v + 1]])
     for f in range(len(graph.kind)):
         a, b = graph.table[f], graph.table[f + 1]
         if b > a:
-            tie = problem.tie[problem.factors[i] + f]
-            ties = problem.ties[tie : tie + b - a] if tie >= 0 else none
-            add_scores(problem, block + V + f, ties, w, theta[a:b])
+            add_scores(problem, block + V + f, w, theta[a:b])
 
 
 @helper
-def add_scores(problem, block, ties, w, out):
+def add_scores(problem, block, w, out):
     """out += features of a block times their weights."""
     for k in range(problem.features[block], problem.features[block + 1]):
-        start, x = problem.start[k], problem.value[k]
-        if len(ties):
+        start, x, tie = problem.start[k], problem.value[k], problem.tie[k]
+        if tie >= 0:
             for j in range(len(out)):
-                if ties[j] >= 0:
-                    out[j] += x * w[start + ties[j]]
+                t = problem.ties[tie + j]
+                if t >= 0:
+                    out[j] += x * w[start + t]
+                elif t < -1:
+                    out[j] -= x * w[start - 2 - t]
         else:
             weights = w[start : start + len(out)]
             for j in range(len(out)):
@@ -119,7 +127,7 @@ def add_cost(problem, i, c, theta):
         at, n = cost_places(problem, i, graph, v)
         k = problem.variables[i] + v
         for s in range(n):
-            if s != problem.gold[k]:
+            if s // problem.hidden != problem.gold[k]:
                 theta[at + s] += c * problem.weight[k]
 
 
@@ -128,7 +136,7 @@ def cost(problem, i, y):
     total = 0.0
     for v in range(len(y)):
         k = problem.variables[i] + v
-        if problem.gold[k] >= 0 and problem.cost_at[k] >= 0 and y[v] != problem.gold[k]:
+        if problem.gold[k] >= 0 and problem.cost_at[k] >= 0 and y[v] // problem.hidden != problem.gold[k]:
             total += problem.weight[k]
     return total
 
@@ -136,7 +144,7 @@ def cost(problem, i, y):
 @kernels.truth.implements(GraphProblem)
 def truth(problem, i, y):
     for v in range(len(y)):
-        y[v] = problem.gold[problem.variables[i] + v]
+        y[v] = problem.gold[problem.variables[i] + v] * problem.hidden
 
 
 @kernels.value_of.implements(GraphProblem)
@@ -146,6 +154,8 @@ def value_of(problem, i, theta, y):
 
 @kernels.is_labelled.implements(PartialGraphProblem)
 def is_labelled(problem, i):
+    if problem.hidden > 1:
+        return False
     for k in range(problem.variables[i], problem.variables[i + 1]):
         if problem.gold[k] < 0:
             return False
@@ -158,13 +168,13 @@ def restrict(problem, i, theta):
     for v in range(len(graph.states)):
         at, n = cost_places(problem, i, graph, v)
         for s in range(n):
-            if s != problem.gold[problem.variables[i] + v]:
+            if s // problem.hidden != problem.gold[problem.variables[i] + v]:
                 theta[at + s] = -np.inf
 
 
 @kernels.with_targets.implements(PartialGraphProblem)
 def with_targets(problem, targets):
-    return GraphProblem(*problem)._replace(targets=targets)
+    return problem_class(problem.graphs, False)(*problem)._replace(targets=targets)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -213,7 +223,7 @@ def agreement(problem, i, parts, given):
         if truth < 0:
             given[v] = 1.0
         elif graph.states[v] > 1:
-            given[v] = parts[a + truth]
+            given[v] = parts[a + truth * problem.hidden : a + (truth + 1) * problem.hidden].sum()
         else:
             given[v] = parts[a] if truth else 1.0 - parts[a]
 
@@ -266,67 +276,61 @@ def indicate(problem, i, y, c, parts):
 
 
 @helper
-def add_entry(problem, block, ties, j, c, into):
+def add_entry(problem, block, j, c, into):
     """into += c times the features of a block at entry j of its table."""
-    if len(ties):
-        j = ties[j]
-    if j < 0 or c == 0.0:
+    if c == 0.0:
         return
     W = problem.width
     for k in range(problem.features[block], problem.features[block + 1]):
-        at = problem.start[k] + j
-        row(into, at // W, W)[at % W] += c * problem.value[k]
-
-
-@helper
-def ties_of(problem, i, graph, f):
-    """The ties of a factor's table, empty if its entries have weights of their own."""
-    tie, n = problem.tie[problem.factors[i] + f], graph.table[f + 1] - graph.table[f]
-    return problem.ties[tie : tie + n] if tie >= 0 else problem.ties[:0]
+        tie, change = problem.tie[k], c * problem.value[k]
+        t = problem.ties[tie + j] if tie >= 0 else np.int64(j)
+        if t < -1:
+            t, change = -2 - t, -change
+        if t >= 0:
+            at = problem.start[k] + t
+            row(into, at // W, W)[at % W] += change
 
 
 @kernels.add_features.implements(GraphProblem)
 def add_features(problem, i, y, c, into):
     graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
-    V, none = len(y), problem.ties[:0]
+    V = len(y)
     for v in range(V):
         if graph.states[v] > 1:
-            add_entry(problem, block + v, none, y[v], c, into)
+            add_entry(problem, block + v, y[v], c, into)
         elif y[v]:
-            add_entry(problem, block + v, none, 0, c, into)
+            add_entry(problem, block + v, 0, c, into)
     for f in range(len(graph.kind)):
         if graph.kind[f] == DENSE:
-            add_entry(problem, block + V + f, ties_of(problem, i, graph, f), entry_of(graph, f, y), c, into)
+            add_entry(problem, block + V + f, entry_of(graph, f, y), c, into)
 
 
 @kernels.difference.implements(GraphProblem)
 def difference(problem, i, t, y, c, into):
     graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
-    V, none = len(y), problem.ties[:0]
+    V = len(y)
     for v in range(V):
         if t[v] != y[v]:
             if graph.states[v] > 1:
-                add_entry(problem, block + v, none, t[v], c, into)
-                add_entry(problem, block + v, none, y[v], -c, into)
+                add_entry(problem, block + v, t[v], c, into)
+                add_entry(problem, block + v, y[v], -c, into)
             else:
-                add_entry(problem, block + v, none, 0, c if t[v] else -c, into)
+                add_entry(problem, block + v, 0, c if t[v] else -c, into)
     for f in range(len(graph.kind)):
         if graph.kind[f] == DENSE:
             right, wrong = entry_of(graph, f, t), entry_of(graph, f, y)
             if right != wrong:
-                ties = ties_of(problem, i, graph, f)
-                add_entry(problem, block + V + f, ties, right, c, into)
-                add_entry(problem, block + V + f, ties, wrong, -c, into)
+                add_entry(problem, block + V + f, right, c, into)
+                add_entry(problem, block + V + f, wrong, -c, into)
 
 
 @kernels.add_parts.implements(GraphProblem)
 def add_parts(problem, i, parts, c, into):
     graph, block = view(problem, i), problem.variables[i] + problem.factors[i]
-    V, none = len(graph.states), problem.ties[:0]
+    V = len(graph.states)
     for v in range(V):
         for s in range(graph.states[v]):
-            add_entry(problem, block + v, none, s, c * parts[graph.first[v] + s], into)
+            add_entry(problem, block + v, s, c * parts[graph.first[v] + s], into)
     for f in range(len(graph.kind)):
-        ties = ties_of(problem, i, graph, f)
         for j in range(graph.table[f + 1] - graph.table[f]):
-            add_entry(problem, block + V + f, ties, j, c * parts[graph.table[f] + j], into)
+            add_entry(problem, block + V + f, j, c * parts[graph.table[f] + j], into)

@@ -22,18 +22,19 @@ and theta holds first the literals, then the tables, one after another.
 | ONE_OF_K | all literals of a variable of k states, then k others | the one on among the k others is the variable's state |
 | TREE | arcs h -> m of a sentence; with WHOLE, all literals of one variable for each word, its head | those on are a tree |
 | HEAD | all literals of a word's head, then arcs out of it, left then right, from near to far | any; table: see `head` |
+| WRITTEN | any literals | what an object in Python says, with a score for each: see `written` |
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from partwise.engine.compilation import helper, kernel
 
-DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD, KNAPSACK = range(11)
-NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head", "knapsack")
+DENSE, XOR, AT_MOST_ONE, OR, AND_OUT, IMPLY, BUDGET, ONE_OF_K, TREE, HEAD, KNAPSACK, WRITTEN = range(12)
+NAMES = ("dense", "xor", "at_most_one", "or", "and_out", "imply", "budget", "one_of_k", "tree", "head", "knapsack", "factor")
 SINGLE_ROOT, PROJECTIVE, WHOLE = 1, 2, 4  # kinds of trees; WHOLE: each word's head is a variable, whose states are its arcs
 
 
@@ -51,15 +52,33 @@ class FactorLayout(NamedTuple):
     members: np.ndarray  #: its variables; of a tree, (words, its kind); of a head, arcs (in, left, right);
     #: of a knapsack, what its ports cost
     table: np.ndarray  #: (F + 1,) first part of each factor's table
-    number: np.ndarray  #: (F,) of a budget or a knapsack
+    number: np.ndarray  #: (F,) of a budget or a knapsack; of a written factor, its object
 
 
 class TreeLayout(FactorLayout):
     """The same where some factor is a TREE or a HEAD: what those need is compiled for such graphs only, half of all there is."""
 
 
+class WrittenLayout(TreeLayout):
+    """The same where some factor is an object in Python: such graphs are searched by the interpreter."""
+
+    interpreted_only = True
+    objects: tuple[Any, ...] = ()
+
+    def _replace(self, **changes: Any) -> WrittenLayout:  # type: ignore[override]
+        return with_objects(super()._replace(**changes), self.objects)
+
+
+def with_objects(graph: Any, objects: tuple[Any, ...]) -> Any:
+    """The layout, knowing its written factors."""
+    graph.objects = objects
+    return graph
+
+
 def layout_for(kinds: np.ndarray) -> type[FactorLayout]:
     """The class of a layout with factors of these kinds."""
+    if (kinds == WRITTEN).any():
+        return WrittenLayout
     return TreeLayout if np.isin(kinds, (TREE, HEAD)).any() else FactorLayout
 
 
@@ -76,6 +95,12 @@ def _(graphs, states, first, owner, kind, ports, literal, mark, slots, members, 
 @layout_like.implements(TreeLayout)
 def _(graphs, states, first, owner, kind, ports, literal, mark, slots, members, table, number):
     return TreeLayout(states, first, owner, kind, ports, literal, mark, slots, members, table, number)
+
+
+@layout_like.implements(WrittenLayout)
+def _(graphs, states, first, owner, kind, ports, literal, mark, slots, members, table, number):
+    layout = WrittenLayout(states, first, owner, kind, ports, literal, mark, slots, members, table, number)
+    return with_objects(layout, graphs.objects)
 
 
 @helper

@@ -47,6 +47,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WRITTEN,
     XOR,
 )
 from partwise.structures.factor_graph.packing import graph_problem
@@ -115,7 +116,8 @@ class FactorGraph:
         """Scores of pairs of states: (states of x, states of z), the same for all pairs or one table each.
 
         With `features`, an array (..., d), default a single 1, the tables are learnt. `tie` says which entries share a weight:
-        "potts" (one weight, for equal states), "symmetric", or an array like the table: numbers of weights, -1 for none.
+        "potts" (one weight, for equal states), "symmetric", "antisymmetric" (a pair in the other order has the weight with the
+        other sign; equal states have none), or an array like the table: numbers of weights, -1 for none.
         """
         self.dense([x, z], scores, features=features, weights=weights, tie=tie)
 
@@ -281,6 +283,28 @@ class FactorGraph:
         literal = self._first()[every.numbers] + every.states
         members, none = np.array([[G, L, R]]), np.zeros(len(literal), int)
         self._add(HEAD, members, np.array([len(literal)]), literal, none, 0, len(entries), scored, name)
+
+    def factor(self, literals: Any, written: Any, name: str = "") -> None:
+        """A factor that you have written: an object with a method `best`, for sums `expected`.
+
+        ``best(scores)`` returns the highest score of a configuration, the scores of its literals and whatever it has of its own,
+        and which literals hold in it; ``expected(scores)`` the log of the sum over configurations and the probability of each
+        literal (see `partwise.structures.factor_graph.written`). A graph with such a factor is searched by the interpreter.
+
+        Parameters
+        ----------
+        literals : array (factors, ports) of literals, or (ports,) for one factor
+        written : object
+        name : str
+        """
+        if not callable(getattr(written, "best", None)):
+            raise TypeError(f"factor: the object must have a method best(scores). Got {type(written).__name__}.")
+        given = self._literals(literals)
+        numbers = np.sort(np.atleast_2d(given.numbers), axis=1)
+        if (numbers[:, 1:] == numbers[:, :-1]).any():
+            raise ValueError(f"factor{f' {name!r}' if name else ''}: a variable is in it twice.")
+        self._hard(WRITTEN, given, name or type(written).__name__)
+        self._factors[-1].written = written
 
     def one_of_k(self, x: Variables, literals: Any, name: str = "") -> None:
         """Literal s holds if and only if x, a variable of k states, is in state s: its one-hot code."""

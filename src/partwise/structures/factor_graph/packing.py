@@ -14,12 +14,12 @@ import numpy as np
 from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import is_sparse
 from partwise.oracles.complete_all import complete_all
-from partwise.structures.factor_graph import kernels  # noqa: F401 - what a packed problem can do
+from partwise.structures.factor_graph import kernels, written  # noqa: F401 - what a packed problem can do
 from partwise.structures.factor_graph.answers import first_violated
 from partwise.structures.factor_graph.description import Description, Factors, Scored, WeightBlock, row_width, weight_blocks
-from partwise.structures.factor_graph.layout import DENSE, FactorLayout, layout_for
+from partwise.structures.factor_graph.layout import DENSE, WRITTEN, FactorLayout, WrittenLayout, layout_for, with_objects
 from partwise.structures.factor_graph.order import plan
-from partwise.structures.factor_graph.problem import GraphProblem, PartialGraphProblem, make_search
+from partwise.structures.factor_graph.problem import GraphProblem, PartialGraphProblem, make_search, problem_class
 
 NONE = np.zeros(0, np.int64)
 
@@ -42,7 +42,7 @@ class PackedGraph(NamedTuple):
     counts: np.ndarray  #: features of each variable and factor
     start: np.ndarray
     value: np.ndarray
-    tie: np.ndarray
+    tie: np.ndarray  #: of each feature
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -85,6 +85,11 @@ def arrange(states: np.ndarray, factors: Sequence[Factors], labelled: np.ndarray
         table,
         each(lambda g: np.full(len(g), g.number)),
     )
+    if isinstance(graph, WrittenLayout):
+        with_objects(graph, tuple(g.written for g in groups if g.kind == WRITTEN))
+        graph.number[graph.kind == WRITTEN] = np.repeat(
+            np.arange(len(graph.objects)), [len(g) for g in groups if g.kind == WRITTEN]
+        )
     k, cost_at = 0, np.where(bits, -1, first[:-1]).astype(np.int64)
     for g in groups:
         if g.kind == DENSE and g.members.shape[1] == 1 and g.scored is None:
@@ -114,8 +119,8 @@ def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.nd
     arranged, groups = arrange(described.states, described.factors, labelled)
     graph = arranged.graph
     V, F = len(graph.states), len(graph.kind)
-    given, tie = np.zeros(int(graph.table[-1])), np.full(F, -1, np.int64)
-    owner, start, value = [NONE], [NONE], [np.zeros(0)]  # of features
+    given = np.zeros(int(graph.table[-1]))
+    owner, start, value, tie = [NONE], [NONE], [np.zeros(0)], [NONE]  # of features
 
     def add(scored: Scored, parts: np.ndarray, owners: np.ndarray, size: int) -> None:
         if scored.given is not None:
@@ -126,6 +131,7 @@ def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.nd
             owner.append(owners[rows])
             start.append(block.start + columns * block.size)
             value.append(values)
+            tie.append(np.full(len(values), -1 if scored.tie is None else tie_at[scored.weights]))
 
     for v, scored in described.unary:
         if len(v):
@@ -134,13 +140,11 @@ def pack(described: Description, blocks: dict[str, WeightBlock], labelled: np.nd
     for g in groups:
         if g.scored is not None and len(g):
             add(g.scored, graph.table[k : k + len(g)], V + k + np.arange(len(g)), g.entries)
-            if g.scored.features is not None and g.scored.tie is not None:
-                tie[k : k + len(g)] = tie_at[g.scored.weights]
         k += len(g)
     where = np.concatenate(owner)
     sort = np.argsort(where, kind="stable")
     counts = np.bincount(where, minlength=V + F)
-    return PackedGraph(arranged, given, counts, np.concatenate(start)[sort], np.concatenate(value)[sort], tie)
+    return PackedGraph(arranged, given, counts, *(np.concatenate(some)[sort] for some in (start, value, tie)))
 
 
 def nonzeros(x: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -165,8 +169,9 @@ def join(
     costs: np.ndarray | None,
     search: dict[str, Any],
     partial: bool,
+    hidden: int = 1,
 ) -> GraphProblem:
-    """All graphs end to end; `partial`: some state that is to be learnt is not known."""
+    """All graphs end to end; `partial`: some state that is to be learnt is not known. `hidden`: states of each label."""
 
     def offsets(sizes):
         return np.concatenate([[0], np.cumsum(list(sizes))]).astype(np.int64)
@@ -180,8 +185,14 @@ def join(
     if weight.shape != gold.shape or not (np.isfinite(weight) & (weight >= 0)).all():
         raise ValueError(f"costs must be numbers from 0 on, one for each of the {len(gold)} variables.")
     kinds = together(lambda p: p.arranged.graph.kind)
-    return (PartialGraphProblem if partial else GraphProblem)(
-        graphs=layout_for(kinds)(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(FactorLayout._fields)))),
+    every = layout_for(kinds)(*(together(lambda p, k=k: p.arranged.graph[k]) for k in range(len(FactorLayout._fields))))
+    if isinstance(every, WrittenLayout):
+        own = [g.objects if isinstance(g, WrittenLayout) else () for g in graphs]
+        with_objects(every, tuple(one for some in own for one in some))
+        before = np.repeat(offsets(map(len, own))[:-1], [len(g.kind) for g in graphs])
+        every.number[kinds == WRITTEN] += before[kinds == WRITTEN]
+    return problem_class(every, partial)(
+        graphs=every,
         variables=offsets(len(g.states) for g in graphs),
         literals=offsets(len(g.owner) for g in graphs),
         factors=offsets(len(g.kind) for g in graphs),
@@ -198,12 +209,13 @@ def join(
         tie=together(lambda p: p.tie),
         ties=np.concatenate([NONE, *ties]).astype(np.int64),
         gold=gold,
-        targets=np.maximum(gold, 0),
+        targets=np.maximum(gold, 0) * np.int32(hidden),
         weight=weight,
         cost_at=together(lambda p: p.arranged.cost_at),
         status=np.zeros(len(packed), np.int8),
         n_weights=max((block.start + block.n_weights for block in blocks.values()), default=0),
         width=row_width(blocks),
+        hidden=hidden,
         search=make_search(search),
     )
 

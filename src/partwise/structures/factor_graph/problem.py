@@ -7,7 +7,8 @@ What a graph is made of: `layout`. Weights are shared by whatever has the same n
 Cost: the number of variables in the wrong state, each with its own weight. Parts: literals, then tables. For a bit only "true"
 has a literal; where its truth is known it has a dense factor of its own, whose two parts carry the cost.
 
-Where the state of a variable is not known, any is right (`PartialGraphProblem`): partial labels, and hidden variables.
+Where the state of a variable is not known, any is right (`PartialGraphProblem`): partial labels, and hidden variables. Labels may
+be made of several states each (`hidden`): the truth and its cost are those of labels, and any state of a label is right.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.compilation import helper
 from partwise.engine.ragged import taken
-from partwise.structures.factor_graph.layout import FactorLayout, layout_like
+from partwise.structures.factor_graph.layout import FactorLayout, WrittenLayout, layout_like
 
 NOT_PROVEN, NOT_CONVERGED = 1, 2  # in `status`, added up: the best output is not known to be the best; belief propagation
 
@@ -55,21 +56,42 @@ class GraphProblem(NamedTuple):
     features: np.ndarray  #: (variables + factors + 1,) first feature of each; graph by graph, variables first
     start: np.ndarray  #: of each feature, the weight of the first entry of the table that it scores
     value: np.ndarray  #: of each feature
-    tie: np.ndarray  #: (factors,) where in `ties` its entries' weights are, or -1: one after another
-    ties: np.ndarray  #: number of the weight of an entry, -1 for none
-    gold: np.ndarray  #: (variables,) int32 state, -1: not known
+    tie: np.ndarray  #: of each feature, where in `ties` the weights of its table's entries are, or -1: one after another
+    ties: np.ndarray  #: number t of the weight of an entry, -1 for none; -2 - t: the weight with the other sign
+    gold: np.ndarray  #: (variables,) int32 label, -1: not known; state s is one of label s // hidden
     targets: np.ndarray  #: (variables,) int32
     weight: np.ndarray  #: (variables,) cost of a wrong state
     cost_at: np.ndarray  #: (variables,) first of the parts that carry it
     status: np.ndarray  #: (N,) int8, written by the oracles
     n_weights: int
     width: int
+    hidden: int  #: states of each label, 1: labels are states
     search: Search
 
 
 @kernels.partially_labelled
 class PartialGraphProblem(GraphProblem):
-    """The same where some state is not known."""
+    """The same where some state is not known, or labels have several."""
+
+
+class WrittenGraphProblem(GraphProblem):
+    """The same where some factor is an object in Python: everything is interpreted."""
+
+    interpreted_only = True
+
+
+@kernels.partially_labelled
+class PartialWrittenGraphProblem(PartialGraphProblem):
+    """Both."""
+
+    interpreted_only = True
+
+
+def problem_class(graphs: FactorLayout, partial: bool) -> type[GraphProblem]:
+    """The class of a problem of these graphs; `partial`: some truth is not one output."""
+    if isinstance(graphs, WrittenLayout):
+        return PartialWrittenGraphProblem if partial else WrittenGraphProblem
+    return PartialGraphProblem if partial else GraphProblem
 
 
 @helper
@@ -132,8 +154,8 @@ def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
     v_ends, f_ends = (taken(starts + number, which)[1] for starts in (problem.variables, problem.factors))  # one more each
     features, kept = taken(problem.features, taken(problem.variables + problem.factors, which)[1])
     gold = problem.gold[v]
-    partial = kernels.is_partial(problem) and bool((gold < 0).any())
-    return (PartialGraphProblem if partial else GraphProblem)(*problem)._replace(
+    partial = kernels.is_partial(problem) and (problem.hidden > 1 or bool((gold < 0).any()))
+    return problem_class(g, partial)(*problem)._replace(
         graphs=g._replace(
             states=g.states[v],
             first=g.first[v_ends],
@@ -160,7 +182,7 @@ def take(problem: GraphProblem, which: np.ndarray) -> GraphProblem:
         features=features,
         start=problem.start[kept],
         value=problem.value[kept],
-        tie=problem.tie[f],
+        tie=problem.tie[kept],
         gold=gold,
         targets=problem.targets[v],
         weight=problem.weight[v],

@@ -35,6 +35,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WRITTEN,
     XOR,
 )
 
@@ -65,7 +66,7 @@ def linear_program(graph: Any, theta: np.ndarray, without: frozenset[int] = froz
         if states > 1:
             add(program, range(graph.first[v], graph.first[v + 1]), 1.0, 1.0, 1.0)
     for f, kind in enumerate(graph.kind.tolist()):
-        if kind == HEAD or (kind == TREE and graph.members[graph.slots[f] + 1] & PROJECTIVE):
+        if kind in (HEAD, WRITTEN) or (kind == TREE and graph.members[graph.slots[f] + 1] & PROJECTIVE):
             raise ValueError(f"HiGHS cannot be asked about factors of the kind {NAMES[kind]!r} (projective). Use method='exact'.")
         if f in without:
             continue
@@ -180,7 +181,7 @@ def solve_program(program: LinearProgram, whole: bool) -> tuple[float, np.ndarra
 
 def possible(graph: Any, theta: np.ndarray) -> bool:
     """Whether any output is allowed. Where HiGHS cannot be asked, yes."""
-    if (graph.kind == HEAD).any() or any(
+    if np.isin(graph.kind, (HEAD, WRITTEN)).any() or any(
         graph.members[graph.slots[f] + 1] & PROJECTIVE for f in np.flatnonzero(graph.kind == TREE).tolist()
     ):
         return True

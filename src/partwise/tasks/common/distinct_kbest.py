@@ -25,9 +25,8 @@ from partwise.kernels import chunks
 
 
 @helper
-def best_of_part(problem, i, theta, states, hidden, labels, t, excluded, restricted, y):
+def best_of_part(problem, i, theta, states, width, hidden, labels, t, excluded, restricted, y):
     """The best output that has `labels` before position t, and none of those `excluded` there."""
-    width = kernels.width(problem)
     copy(theta, restricted)
     for u in range(t):
         for s in range(states):
@@ -40,7 +39,7 @@ def best_of_part(problem, i, theta, states, hidden, labels, t, excluded, restric
 
 
 @compiled_loop
-def distinct_pass(problem, first, last, w, n_states, hidden, theta, starts, out, values, found):
+def distinct_pass(problem, first, last, w, n_states, width, hidden, theta, starts, out, values, found):
     """The k best labellings of every example in the k rows of `out`, their scores, and how many there are."""
     most = values.shape[1]
     for i in range(first, last):
@@ -70,22 +69,28 @@ def distinct_pass(problem, first, last, w, n_states, hidden, theta, starts, out,
                     excluded[n] = excluded[k]
                 excluded[n, labels[t]] = True
                 at[n] = t
-                value[n] = best_of_part(problem, i, scores, n_states, hidden, labels, t, excluded[n], restricted, states[n])
+                value[n] = best_of_part(
+                    problem, i, scores, n_states, width, hidden, labels, t, excluded[n], restricted, states[n]
+                )
                 n += 1
 
 
-def distinct_kbest(problem: Any, w: np.ndarray, k: int, n_states: int, hidden: int, n_jobs: int | None = None):
+def distinct_kbest(
+    problem: Any, w: np.ndarray, k: int, n_states: int, hidden: int, n_jobs: int | None = None, width: int | None = None
+):
     """The k best labellings end to end (k, positions), their scores (N, k), and how many each example has (N,).
 
-    For problems over states (`partwise.structures.common.hidden`) whose first parts are nodes: the first `n_states` of
-    each position are what an output may have there, state s being one of label s // hidden.
+    For problems over states (`partwise.structures.common.hidden`) whose first parts are nodes, `width` of each position (by
+    default as many as weights in a row): the first `n_states` are what an output may have there, state s being one of label
+    s // hidden.
     """
+    width = int(kernels.width(problem)) if width is None else width
     starts, parts = kernels.sizes(problem)
     n = len(starts) - 1
     out, values, found = np.zeros((k, starts[-1]), np.int32), np.full((n, k), -np.inf), np.zeros(n, np.int64)
 
     def run(chunk):
-        distinct_pass(problem, *chunk, w, n_states, hidden, np.zeros(parts), starts, out, values, found)
+        distinct_pass(problem, *chunk, w, n_states, width, hidden, np.zeros(parts), starts, out, values, found)
 
     in_threads(run, chunks(problem), n_jobs)
     return out, values, found

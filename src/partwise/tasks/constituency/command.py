@@ -33,7 +33,9 @@ class Options(common.Options):
     template_file: Path | None = option(
         FEATURES, "File of span templates, one a line, say f.tag|l.tag. (default: a ready-made set)", "--templates"
     )
-    hash_bits: int | None = option(FEATURES, "There are 2^bits features, with a weight for every symbol.", min=8, max=30)
+    hash_bits: int | None = option(
+        FEATURES, "There are 2^bits features, with a weight for every symbol. (default: 16, without a grammar 18)", min=8, max=30
+    )
     memory: float | None = option(LEARNING, "GB that charts may take, on all threads together. (default: what is free)")
     traces: bool = option(FILES, "Keep empty elements, -NONE-.", "--traces", default=False)
     functions: bool = option(FILES, "Keep what follows - or = in a label: NP-SBJ.", "--functions", default=False)
@@ -122,7 +124,7 @@ class Constituency(Command):
                 "labels": len(parser.classes_),
                 "symbols": len(parser.grammar_.symbols),
                 "rules": len(parser.grammar_.rules),
-                "features": 1 << parser.hash_bits,
+                "features": 1 << parser._bits,
             }
 
         describe = f"{data.name}: {len(data):,} trees, {data.n_words:,} words"

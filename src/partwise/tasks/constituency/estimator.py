@@ -17,7 +17,7 @@ from partwise import passes
 from partwise.engine.memory import require_memory
 from partwise.engine.threads import n_threads
 from partwise.features.arc_rows import compile_arc_templates
-from partwise.features.span_rows import SPANS, as_arc_templates, span_rows
+from partwise.features.span_rows import FREE_SPANS, SPANS, as_arc_templates, span_rows
 from partwise.losses.records import get_loss
 from partwise.objective import best_outputs
 from partwise.structures.constituency.grammar import n_rules
@@ -33,6 +33,7 @@ from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.constituency.suspects import BracketSuspects
 
 LEAST = 1e-6  # probabilities below are not listed
+BITS, FREE_BITS = 16, 18
 
 
 @dataclass(eq=False, repr=False)
@@ -55,9 +56,10 @@ class ConstituencyParser(BracketSuspects, Structured):
     markov : int or None, default=0
         Children that a node with more than two remembers; None: all of them. More is a larger grammar: slower, and stricter.
     templates : list of str, optional
-        Features of spans (see `partwise.features.span_rows`), at most 256.
-    hash_bits : int, default=16
-        There are 2^hash_bits features of spans, each with a weight for every symbol.
+        Features of spans (see `partwise.features.span_rows`), at most 256; without a grammar there are more by default.
+    hash_bits : int, optional
+        There are 2^hash_bits features of spans, each with a weight for every symbol; by default 2^16, without a grammar, where
+        there are few symbols, 2^18.
     memory : float, optional
         GB that charts of a sentence may take, on all threads together; what is free by default. One that would take more is
         refused before any work: 2,000 words and 50 symbols need 4.
@@ -89,7 +91,7 @@ class ConstituencyParser(BracketSuspects, Structured):
     tags: str = "given"
     markov: int | None = 0
     templates: Any = None
-    hash_bits: int = 16
+    hash_bits: int | None = None
     memory: float | None = None
     dtype: Any = "float32"
 
@@ -108,7 +110,7 @@ class ConstituencyParser(BracketSuspects, Structured):
     _checks = {
         **Structured._checks,
         "grammar": (lambda value: value in ("trees", None), "'trees' or None"),
-        "hash_bits": (lambda value: is_count(1)(value) and value <= 30, "an int in the range [1, 30]"),
+        "hash_bits": (lambda value: value is None or (is_count(1)(value) and value <= 30), "an int in the range [1, 30] or None"),
         "markov": (is_count(0, optional=True), "an int in the range [0, inf) or None"),
         "memory": (optional(is_real(0.0)), "a float in the range (0, inf) or None"),
         "tags": one_of("given", "predicted"),
@@ -182,6 +184,16 @@ class ConstituencyParser(BracketSuspects, Structured):
     def _read(self, X: Any, y: Any = None) -> Constituents:
         return read_constituents(X, y, self._tagged)
 
+    @property
+    def _spans(self) -> tuple[str, ...]:
+        """The templates."""
+        return tuple(self.templates or (FREE_SPANS if self.grammar is None else SPANS))
+
+    @property
+    def _bits(self) -> int:
+        """log2 of the number of features."""
+        return self.hash_bits or (FREE_BITS if self.grammar is None else BITS)
+
     def _check_memory(self, given: Constituents, sums: bool, k: int) -> None:
         """Say so before a long sentence takes all memory there is."""
         longest = int(given.lengths.max(initial=0))
@@ -206,7 +218,7 @@ class ConstituencyParser(BracketSuspects, Structured):
         if self._tagged and given.tags is not None:
             known = grammar.tags_of(tag for tags in given.tags for tag in tags)
         columns, names = given.columns(self._tagged)
-        rows = span_rows(columns, names, self.templates or SPANS, self.hash_bits)
+        rows = span_rows(columns, names, self._spans, self._bits)
         return grammar_problem(rows, given.lengths, grammar.packed, trees, known, glue=not labelled, brackets=brackets)
 
     def _trees(self, given: Constituents, outputs: np.ndarray) -> list[Constituent]:
@@ -311,8 +323,8 @@ class ConstituencyParser(BracketSuspects, Structured):
         for name in ("tags", "tag_of", "roots", *(["inner"] if self.grammar is None else ())):
             need(header, name, list)
         names = NAMES if self._tagged else BARE
-        compile_arc_templates(as_arc_templates(self.templates or SPANS), names)  # or it says what is wrong
+        compile_arc_templates(as_arc_templates(self._spans), names)  # or it says what is wrong
         self.grammar_ = rebuild(header, tensors["rules"], symbols)
         self.classes_ = need(header, "classes", np.ndarray)
         S, R = self.grammar_.packed.n_symbols, n_rules(self.grammar_.packed)
-        return ((1 << self.hash_bits) + (R + S - 1) // S) * S
+        return ((1 << self._bits) + (R + S - 1) // S) * S

@@ -46,7 +46,7 @@ def summary(parser: ConstituencyParser) -> dict[str, Any]:
         "tags": list(grammar.tags),
         "tags_are": parser.tags,
         "markov": parser.markov,
-        "features": 1 << parser.hash_bits,
+        "features": 1 << parser._bits,
         "weights": int(parser.weights_.size),
         "weights_not_zero": int(np.count_nonzero(parser.weights_)),
         "dtype": str(parser.weights_.dtype),
@@ -76,7 +76,7 @@ def symbol_norms(parser: ConstituencyParser) -> dict[str, float]:
 def rule_weights(parser: ConstituencyParser) -> dict[str, float]:
     """The weight of each rule, by its name."""
     grammar, names = parser.grammar_, parser.grammar_.symbols
-    weights, rules = parser.weights_[(1 << parser.hash_bits) * grammar.packed.n_symbols :], grammar.rules.tolist()
+    weights, rules = parser.weights_[(1 << parser._bits) * grammar.packed.n_symbols :], grammar.rules.tolist()
     return {f"{names[a]} -> {names[b]} {names[c]}": float(weights[r]) for r, (a, b, c) in enumerate(rules)}
 
 

@@ -21,7 +21,11 @@ TINY = """{"nodes": [[1, 0], [0.8, 0.1], [0, 1]], "edges": [[0, 1], [1, 2]], "la
 class Options(common.Options):
     """Of ``train graph``."""
 
-    pairwise: str | None = option(FEATURES, "Weights of an edge: full (each pair of labels), symmetric, or potts (equal labels).")
+    pairwise: str | None = option(
+        FEATURES, "Weights of an edge: full (each pair of labels), symmetric, antisymmetric, or potts (equal labels)."
+    )
+    submodular: bool | None = option(FEATURES, "Constrain weights of edges so that the search is exact.", "--submodular")
+    hidden: int | None = option(FEATURES, "Hidden states of each label, for labels whose nodes come in several kinds.", min=1)
     neighbours: int | None = option(FEATURES, "Of a pixel, 4 or 8.")
     contrast: bool | None = option(FEATURES, "Give edges a feature that tells how alike their nodes are.", "--contrast")
     fit_intercept: bool | None = option(
@@ -120,6 +124,7 @@ class GraphCommand(Command):
     usual = (
         ("--inference", "exact"),
         ("--pairwise", "potts"),
+        ("--hidden", "2"),
         ("--loss", "crf", "--sums", "trw"),
         ("--contrast",),
         ("--balanced",),

@@ -32,6 +32,7 @@ class Graphs:
     edge_features: list[np.ndarray | None]  #: of pictures, the direction
     shapes: list[tuple[int, ...]]  #: of the labels
     labels: GivenLabels | None = None  #: of all nodes, end to end
+    types: list[Any] | None = None  #: of all nodes, end to end; None: they have none
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -57,8 +58,9 @@ class Graphs:
         if labels is not None:
             codes = [labels.codes[starts[i] : starts[i + 1]] for i in which]
             labels = labels._replace(codes=np.concatenate(codes or [labels.codes[:0]]))
+        types = None if self.types is None else [one for i in which for one in self.types[starts[i] : starts[i + 1]]]
         lists = {key: [getattr(self, key)[i] for i in which] for key in ("nodes", "edges", "edge_features", "shapes")}
-        return replace(self, labels=labels, **lists)  # type: ignore[arg-type]
+        return replace(self, labels=labels, types=types, **lists)  # type: ignore[arg-type]
 
     @property
     def n_features(self) -> int:
@@ -81,6 +83,13 @@ def read_data(X: Any, y: Any, neighbours: int, unknown: Any, n_labels: int | Non
     if isinstance(X, GraphSet):
         y = X.labels if y is None and X.has_labels else y
         X = X.graphs
+    if hasattr(X, "__array__") and not isinstance(X, np.ndarray):
+        X = np.asarray(X)
+    if isinstance(X, np.ndarray) and X.ndim < 2 and X.dtype.kind in "biufc":
+        raise ValueError(
+            f"X must be a list of graphs, a list of pictures, or a 2-D array. Got a {X.ndim}-D array. Reshape your data: "
+            "array.reshape(-1, 1) if it is one feature, array.reshape(1, -1) if it is one example."
+        )
     if is_sparse(X) or (hasattr(X, "shape") and len(X.shape) == 2):
         given = read_examples(X, y, n_labels)
     elif isinstance(X, str | bytes) or not (hasattr(X, "__len__") and hasattr(X, "__getitem__")):
@@ -96,19 +105,24 @@ def finite(values: np.ndarray, place: str) -> np.ndarray:
     """The values, or an error that says where the first is that is no finite number: `place` with its indices filled in."""
     if not np.isfinite(values).all():
         where = tuple(int(k) for k in np.argwhere(~np.isfinite(values))[0])
-        raise ValueError(f"{place.format(*where)}: features must be finite numbers. Got {values[where]}.")
+        found = "NaN" if np.isnan(values[where]) else values[where]
+        raise ValueError(f"{place.format(*where)}: features must be finite numbers. Got {found}.")
     return values
 
 
 def as_rows(x: Any, what: str) -> Any:
     """A 2-D array of floats, or a sparse matrix."""
+    if getattr(getattr(x, "dtype", None), "kind", "") == "c":
+        raise ValueError(f"Complex data not supported: {what} has features of type {x.dtype}.")
     if is_sparse(x):
         x = as_csr(x).astype(np.float64)
         finite(x.data, what + ", non-zero {}")
         return x
     try:
         x = np.asarray(x, np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError) as error:
+        if isinstance(error, TypeError) and isinstance(x, np.ndarray):
+            raise TypeError(f"{what}: features must be numbers ({error}).") from None
         raise ValueError(f"{what}: features must be numbers, as many in each row.") from None
     if x.ndim != 2 and x.size == 0:
         x = x.reshape(0, 0)
@@ -118,20 +132,22 @@ def as_rows(x: Any, what: str) -> Any:
 
 
 def read_lists(X: Sequence[Any]) -> Graphs:
-    """Tuples (nodes, edges) or (nodes, edges, edge features)."""
-    found = Graphs(GRAPHS, [], [], [], [])
+    """Tuples (nodes, edges), (nodes, edges, edge features) or (nodes, edges, edge features, types of nodes)."""
+    found, types = Graphs(GRAPHS, [], [], [], []), []
     for i, graph in enumerate(X):
-        if not isinstance(graph, tuple | list) or len(graph) not in (2, 3):
+        if not isinstance(graph, tuple | list) or len(graph) not in (2, 3, 4):
+            size = f" of {len(graph)}" if hasattr(graph, "__len__") else ""
             raise TypeError(
-                f"graph {i} must be a pair (node features, edges) or a triple with edge features; a picture is an array (height, "
-                f"width, features). Got {type(graph).__name__}{f' of {len(graph)}' if hasattr(graph, '__len__') else ''}."
+                f"graph {i} must be a pair (node features, edges), a triple with edge features, or that with types of nodes; a "
+                f"picture is an array (height, width, features). Got {type(graph).__name__}{size}."
             )
         nodes, edges = as_rows(graph[0], f"graph {i}"), np.asarray(graph[1])
         n = nodes.shape[0]
         if not is_sparse(nodes):
             finite(nodes, f"graph {i}, node {{}}, feature {{}}")
         edges = check_edges(edges, n, i)
-        features = graph[2] if len(graph) == 3 else None
+        features = graph[2] if len(graph) > 2 else None
+        types.append(check_types(graph[3], n, i) if len(graph) == 4 and graph[3] is not None else None)
         if features is not None:
             features = np.zeros((0, 0)) if not len(edges) and not np.size(features) else as_rows(features, f"graph {i}, edges")
             if features.shape[0] != len(edges):
@@ -142,6 +158,22 @@ def read_lists(X: Sequence[Any]) -> Graphs:
         found.edge_features.append(features)
         found.shapes.append((n,))
     check_alike(found)
+    without = [i for i, own in enumerate(types) if own is None and found.shapes[i][0]]
+    if len(without) == sum(shape[0] > 0 for shape in found.shapes):
+        return found
+    if without:
+        raise ValueError(f"graph {without[0]}: its nodes have no types, those of others have.")
+    return replace(found, types=[one for own in types for one in own or ()])
+
+
+def check_types(types: Any, n: int, i: int) -> list[Any]:
+    """A name for each node."""
+    found = types.tolist() if isinstance(types, np.ndarray) else list(types)
+    if isinstance(types, str) or len(found) != n:
+        raise ValueError(f"graph {i} has {n} nodes, but {len(found)} types of nodes.")
+    for node, name in enumerate(found):
+        if not isinstance(name, str | int | float):
+            raise ValueError(f"graph {i}, node {node}: a type is a string or a number. Got {name!r}.")
     return found
 
 
@@ -208,6 +240,9 @@ def grid(height: int, width: int, neighbours: int) -> tuple[np.ndarray, np.ndarr
 def read_examples(X: Any, y: Any, n_labels: int | None) -> Graphs:
     """Rows of features; labels are the columns of y."""
     X = as_rows(X, "X")
+    for what, n in zip(("sample", "feature"), X.shape, strict=True):
+        if n == 0 and (what == "feature" or y is not None):
+            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
     if not is_sparse(X):
         finite(X, "example {}, feature {}")
     if y is not None:

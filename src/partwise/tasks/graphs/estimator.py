@@ -15,15 +15,20 @@ import numpy as np
 
 from partwise import passes
 from partwise.engine.threads import in_threads
+from partwise.losses.records import Family, Loss
 from partwise.objective import best_outputs
 from partwise.structures.factor_graph.answers import find_best
 from partwise.structures.factor_graph.problem import NOT_CONVERGED, NOT_PROVEN, GraphProblem, make_search
 from partwise.tasks.common.base import is_corpus
+from partwise.tasks.common.distinct_kbest import distinct_kbest
 from partwise.tasks.common.label_arrays import check_k, example_weights
 from partwise.tasks.graphs.data import MULTILABEL, PICTURES, Graphs, read_data
 from partwise.tasks.graphs.model import GraphModel
 from partwise.tasks.graphs.scores import NodeScores, node_scores_coded
 from partwise.tasks.graphs.suspects import GraphSuspects
+
+FIRM = 4.0  # times what the losses can pull: constraints as examples of this weight give in to nothing
+UNSTEADY = ("sgd", "pegasos", "arow")
 
 
 class Certificates(NamedTuple):
@@ -41,7 +46,9 @@ class GraphLabeler(GraphSuspects, GraphModel):
     What it learns from is recognised by its form:
 
     - *graphs*: a list of pairs (node features (n, d), edges (m, 2)), or of triples with edge features (m, e); labels are a
-      sequence for each graph. Node features may be sparse. Graphs without edges, or without nodes, are fine;
+      sequence for each graph. Node features may be sparse. Graphs without edges, or without nodes, are fine. The fourth of a
+      graph's parts may be types of nodes, a string or number for each (edge features may then be None): a node has one of the
+      labels that nodes of its type have in training;
     - *pictures*: arrays (height, width, d), of different sizes if you like; labels are arrays (height, width). Pixels are joined
       with their neighbours;
     - *multilabel*: one 2-D array (examples, d), dense or sparse; labels are a matrix (examples, labels) of 0 and 1.
@@ -59,9 +66,18 @@ class GraphLabeler(GraphSuspects, GraphModel):
     Parameters
     ----------
     %(loss)s
-    pairwise : {"full", "symmetric", "potts"}, default="full"
+    pairwise : {"full", "symmetric", "antisymmetric", "potts"} or dict {name of a feature: one of these}, default="full"
         Weights of an edge's feature: one for each pair of labels, in the direction of the edge; one for each pair without
-        direction; or a single one, for equal labels.
+        direction; one for each pair, with the other sign in the other direction, and none for equal labels; or a single one, for
+        equal labels. A dict says it of each feature in `edge_names_`; "full" where it says nothing.
+    submodular : bool, default=False
+        Weights of edges are constrained so that the best labelling is a minimum cut, and the search is exact, with cycles or
+        without (see `partwise.structures.factor_graph.pairwise`): for labels a < b and c < d in their order, the pairs (a, c) and
+        (b, d) together score no less than (a, d) and (b, c). Features of edges must not be negative. For the losses "hinge" and
+        "perceptron".
+    hidden : int, default=1
+        States of each label that nobody sees (see `partwise.structures.common.hidden`), for labels whose nodes come in several
+        kinds: the model has weights for labels * hidden states and pairs of them.
     inference : {"auto", "exact"}, default="auto"
         exact: branch and bound where AD3 leaves a gap. It can take long.
     search : dict, optional
@@ -90,10 +106,14 @@ class GraphLabeler(GraphSuspects, GraphModel):
     ----------
     classes_ : array
         The labels of nodes.
-    coef_, intercept_ : arrays (features, classes) and (classes,)
+    coef_, intercept_ : arrays (features, states) and (states,)
         Weights of nodes; of a multilabel problem, with an axis of labels before them.
-    pairwise_ : array (edge features, classes, classes)
+    pairwise_ : array (edge features, states, states)
         Weights of edges, from the first node to the second; `edge_names_` says what the features are.
+    states_ : list
+        What states are called: the labels, or with ``hidden > 1`` "sky/1", "sky/2".
+    node_types_ : dict {type: labels}
+        The labels of each type of nodes; empty where they have none.
     label_edges_ : array (pairs, 2)
         Which labels of a multilabel problem are joined.
     weights_ : array
@@ -113,7 +133,9 @@ class GraphLabeler(GraphSuspects, GraphModel):
     """
 
     _: KW_ONLY
-    pairwise: str = "full"
+    pairwise: Any = "full"
+    submodular: bool = False
+    hidden: int = 1
     inference: str = "auto"
     search: dict[str, Any] | None = None
     neighbours: int = 4
@@ -139,8 +161,8 @@ class GraphLabeler(GraphSuspects, GraphModel):
         Parameters
         ----------
         X : list of graphs, list of pictures or array (pictures, height, width, features), array (examples, features), or GraphSet
-            A graph is a pair (node features (n, d), edges (m, 2)), or a triple with edge features (m, e). A 2-D array is a
-            multilabel problem.
+            A graph is a pair (node features (n, d), edges (m, 2)), or a triple with edge features (m, e), or that with types of
+            nodes. A 2-D array is a multilabel problem.
         y : labels in the same form
             A sequence of labels for each graph, an array (height, width) for each picture, a matrix (examples, labels) of 0 and
             1. None, or the `unknown` of the parameters, for what is not known.
@@ -156,7 +178,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
         start = self._previous_weights
         given = read_data(X, y, self.neighbours, self.unknown) if start is None else self._read_like(X, y)
         if given.labels is None:
-            raise ValueError("There are no labels to learn from: give y.")
+            raise ValueError(f"There are no labels to learn from: {self._who} requires y to be passed, but the target y is None.")
         if not len(given):
             raise ValueError(f"{self._who} needs at least one graph to learn from. Got none.")
         weight = example_weights(sample_weight, len(given), "graph")
@@ -164,10 +186,39 @@ class GraphLabeler(GraphSuspects, GraphModel):
         if start is None:
             self._learn_shape(given)
         given, weight, held = self._parts(given, weight, validation, self._read_like, seed)
-        problem = self._problem(given, self._codes(given))
+        if self.submodular:
+            self._check_submodular(given)
+        problem = self._problem(given, self._codes(given), limited=self.submodular)
+        if extra := len(problem.status) - len(given):
+            total = sum(w * (1.0 + f.sum()) for w, f in zip(weight.tolist(), self._edge_sums(given), strict=True))
+            weight = np.append(weight, np.full(extra, FIRM * (1.0 + total)))
         self._solve(problem, loss, weight, self._judge(held), start, seed, checkpoint)
+        if self.submodular:
+            self._make_submodular()
         self._tell(problem)
         return self
+
+    def _check_parameters(self) -> Loss:
+        loss = super()._check_parameters()
+        if self.submodular:
+            if not (isinstance(loss, Family) and loss.beta == np.inf):
+                raise ValueError(f"submodular=True goes with the losses 'hinge' and 'perceptron'. Got {loss.name!r}.")
+            name = self.solver if isinstance(self.solver, str) else getattr(self.solver, "name", "")
+            if name in UNSTEADY:
+                raise ValueError(
+                    f"submodular=True does not go with solver={name!r}, whose steps grow with the weight of an example."
+                )
+        return loss
+
+    def _edge_sums(self, given: Graphs) -> list[np.ndarray]:
+        """The sum of each feature of edges, of every graph."""
+        rows = zip(given.nodes, given.edges, given.edge_features, strict=True)
+        return [self._edge_rows(x, edges, features).sum(axis=0) for x, edges, features in rows]
+
+    def _fit_packed(self, corpus: Any, given: Any, validation: Any, checkpoint: Any) -> Any:
+        if self.submodular:
+            raise ValueError("submodular=True does not go with a PackedCorpus: give the graphs themselves.")
+        return super()._fit_packed(corpus, given, validation, checkpoint)
 
     def _judge_by(self, validation: Any, problem: Any) -> Any:
         return self._judge(self._read_like(*(validation if isinstance(validation, tuple) else (validation, None))))
@@ -181,7 +232,8 @@ class GraphLabeler(GraphSuspects, GraphModel):
         problem, truth, sizes = self._problem(held), self._codes(held), np.diff(held.starts)
 
         def wrong(w: np.ndarray) -> float:
-            return node_scores_coded(truth, best_outputs(problem, w, self.n_jobs)[0], sizes, self.classes_.tolist()).hamming_loss
+            found = self._states.labels(best_outputs(problem, w, self.n_jobs)[0])
+            return node_scores_coded(truth, found, sizes, self.classes_.tolist()).hamming_loss
 
         return wrong
 
@@ -224,7 +276,7 @@ class GraphLabeler(GraphSuspects, GraphModel):
             i = int(np.argmin(values))
             what = given.place(int(given.starts[i])).rpartition(", ")[0] if self.kind_ != PICTURES else f"picture {i}"
             raise ValueError(f"{what}: no labelling obeys the constraints and the known labels.")
-        return problem, found
+        return problem, self._states.labels(found)
 
     def predict(self, X, *, known=None) -> Any:
         """The labels of highest score: an array for each graph, (height, width) for pictures; multilabel: (examples, labels).
@@ -272,9 +324,10 @@ class GraphLabeler(GraphSuspects, GraphModel):
         Exact where there are no cycles, else by belief propagation. Refused for margin losses.
         """
         beta, given = self._beta(), self._asked(X, known)
-        problem, k = self._packed(given), len(self.classes_)
+        problem, k = self._packed(given), self._states.n
         parts = in_threads(lambda i: passes.parts(problem, i, self.weights_, beta), range(len(given)), self.n_jobs)
         rows = [p[: int(np.prod(shape)) * k].reshape(*shape, k) for p, shape in zip(parts, given.shapes, strict=True)]
+        rows = [self._states.total(row) for row in rows]
         if some := int(np.count_nonzero(problem.status & NOT_CONVERGED)):
             self._warn_unconverged(some, len(given), "these graphs; their probabilities are rough")
         if self.kind_ == MULTILABEL:
@@ -282,7 +335,18 @@ class GraphLabeler(GraphSuspects, GraphModel):
         return rows
 
     def predict_kbest(self, X, k: int = 5, *, known=None) -> list[list[tuple[Any, float]]]:
-        """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle."""
+        """For each graph a list of at most k pairs (labels, score), best first. k * nodes calls of the oracle.
+
+        With ``hidden > 1`` the score of a labelling is that of its best states.
+        """
         check_k(k)
-        given = self._asked(X, known)
-        return self._kbest(self._packed(given), k, given.starts, lambda i, codes: self.classes_[codes].reshape(given.shapes[i]))
+        given, states = self._asked(X, known), self._states
+        problem = self._packed(given)
+
+        def answer(i: int, codes: np.ndarray) -> np.ndarray:
+            return self.classes_[codes].reshape(given.shapes[i])
+
+        if self.hidden > 1:
+            best = distinct_kbest(problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs, width=states.n)
+            return self._candidates(*best, given.starts, answer)
+        return self._kbest(problem, k, given.starts, answer)

@@ -5,8 +5,9 @@
     {"nodes": [[0.3, 1], [0, 2.5]], "edges": [[0, 1]], "edge_features": [[0.7]], "labels": ["sky", null]}
 
 ``nodes``: features of each node; ``edges``: pairs of nodes, counted from 0; ``edge_features``, optional, features of each edge;
-``labels``, optional: strings or numbers, null where a label is not known. A picture is a line with ``image`` (rows of pixels, a
-pixel being its features or one number) instead of nodes and edges; its labels are rows too.
+``types``, optional: a string or a number for each node; ``labels``, optional: strings or numbers, null where a label is not
+known. A picture is a line with ``image`` (rows of pixels, a pixel being its features or one number) instead of nodes and edges;
+its labels are rows too.
 
 **.npz**: the arrays ``images`` (pictures, height, width, features), or (pictures, height, width) for grey ones, and ``labels``
 (pictures, height, width), optional.
@@ -41,6 +42,7 @@ class Graph(NamedTuple):
     nodes: Any  #: (nodes, features), dense or sparse
     edges: Any  #: (edges, 2): numbers of nodes; an edge has a direction, which matters if you want it to
     edge_features: Any = None  #: (edges, features)
+    types: Any = None  #: (nodes,) strings or numbers
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,10 @@ def read_row(row: Any, place: str) -> tuple[Any, Any]:
     features = None if features is None else as_array(features, "edge_features", place)
     if nodes.ndim != 2 or edges.ndim != 2 or edges.shape[1] != 2 or (edges != np.floor(edges)).any():
         raise ValueError(f"{place}: 'nodes' must be lists of features, 'edges' pairs of numbers of nodes.")
-    return Graph(nodes, edges.astype(np.int64), features), labels
+    types = row.get("types")
+    if types is not None and not (isinstance(types, list) and len(types) == len(nodes)):
+        raise ValueError(f"{place}: 'types' must be a list, a string or a number for each node.")
+    return Graph(nodes, edges.astype(np.int64), features, types), labels
 
 
 def as_array(value: Any, key: str, place: str) -> np.ndarray:
@@ -218,6 +223,8 @@ def as_row(graph: Any, labels: Any = None) -> dict[str, Any]:
         row = {"nodes": np.asarray(graph.nodes).tolist(), "edges": np.asarray(graph.edges).tolist()}
         if graph.edge_features is not None:
             row["edge_features"] = np.asarray(graph.edge_features).tolist()
+        if graph.types is not None:
+            row["types"] = np.asarray(graph.types).tolist()
     if labels is not None:
         row["labels"] = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
     return row

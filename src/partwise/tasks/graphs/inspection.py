@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,16 @@ WIDE = 12  # labels, for tables of pairs of them to fit on a screen
 
 def look(labeler: Any, top: int | None, picture: Path | None) -> tuple[dict[str, Any], str]:
     """What it is and its weights of pairs; with `top`, the features that speak most for each label; a heat map of the pairs."""
-    names = [str(label) for label in labeler.classes_.tolist()]
+    names = [str(state) for state in labeler.states_]
     about: dict[str, Any] = {
         "kind": labeler.kind_,
         "labels": labeler.classes_.tolist(),
+        **({"hidden": labeler.hidden, "states": names} if labeler.hidden > 1 else {}),
+        **({"node_types": [[name, list(own)] for name, own in labeler.node_types_.items()]} if labeler.node_types_ else {}),
         "features": labeler.n_features_in_,
         "edge_features": labeler.edge_names_,
-        "pairwise": labeler.pairwise,
+        "pairwise": dict(labeler.pairwise) if isinstance(labeler.pairwise, Mapping) else labeler.pairwise,
+        **({"submodular": True} if labeler.submodular else {}),
         "inference": labeler.inference,
         "weights": int(labeler.weights_.size),
         **labeler._how_learnt(),
@@ -28,7 +32,7 @@ def look(labeler: Any, top: int | None, picture: Path | None) -> tuple[dict[str,
         "pairwise_weights": dict(zip(labeler.edge_names_, labeler.pairwise_.tolist(), strict=True)),
     }
     shown = {name: value for name, value in about.items() if name not in ("training", "pairwise_weights")}
-    shown |= {"labels": ", ".join(names), "edge_features": ", ".join(labeler.edge_names_) or "none"}
+    shown |= {"labels": ", ".join(map(str, labeler.classes_.tolist())), "edge_features": ", ".join(labeler.edge_names_) or "none"}
     lines = [f"{name:18}{value}" for name, value in shown.items()]
     for name, table in zip(labeler.edge_names_, labeler.pairwise_, strict=True):
         lines += ["", f"{name}: weights of pairs, first node (rows), second node (columns); the higher, the likelier"]

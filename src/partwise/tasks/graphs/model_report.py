@@ -170,7 +170,7 @@ def calibration(labeler: Any, nodes: Nodes) -> Reliability | None:
 
 def weights(labeler: Any) -> list[WeightList]:
     """Pairs of labels along edges, and features of nodes that speak for each label."""
-    names = [str(label) for label in labeler.classes_.tolist()]
+    names = [str(state) for state in labeler.states_]
     found = []
     for title, table in zip(labeler.edge_names_, labeler.pairwise_, strict=True):
         pairs = [(f"{a} – {b}", float(table[i, j])) for i, a in enumerate(names) for j, b in enumerate(names)]

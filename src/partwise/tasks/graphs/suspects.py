@@ -38,7 +38,12 @@ class GraphSuspects(FindsSuspects):
         found = judge(me, problem, folds, judges=learners, conclude=by_joint_noise)
         if judges is not None:
             judges += [fitted_like(me, one) for one in learners]
-        names, labels, starts, believed = me.classes_.tolist(), given.labels, given.starts, found.evidence.believed
+        names, labels, starts, believed = (
+            me.classes_.tolist(),
+            given.labels,
+            given.starts,
+            me._states.labels(found.evidence.believed),
+        )
 
         def part(t: int) -> tuple[Any, Any]:
             return labels.distinct[labels.codes[t]], names[believed[t]]
