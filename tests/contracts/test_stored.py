@@ -12,9 +12,9 @@ import oracle_cases
 import partwise
 from campaign.packed import resealed
 from graph_cases import forest_cases, random_graph
+from partwise.features.stored import check_stored
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import MANIFEST, PackedError, npy_header
-from partwise.structures.common.stored import check_stored
 from partwise.structures.factor_graph.packing import graph_problem
 from partwise.structures.folding.problem import folding_problem, trouble
 from partwise.structures.folding.stored import check_partners

@@ -8,6 +8,7 @@ whole arrays, which takes no longer than their checksums do.
 from __future__ import annotations
 
 import functools
+import importlib
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from partwise.features.rows import Binary, Dense, Sparse
 
 MOST_FEATURES = 2**31  # they are numbered by 32 bits
 MOST_BITS = 31  # of numbers of features that are hashes
+MOST_WEIGHTS = 2**48  # far more than there can be, and far from where 64 bits end
 KINDS = {"i": ("i4", "i8"), "t": ("i1",), "u": ("u8",), "f": ("f4", "f8"), "b": ("b1",)}
 
 
@@ -80,6 +82,40 @@ def check_flags(value: Any, *names: str) -> None:
 def owners(starts: np.ndarray) -> np.ndarray:
     """The number of its example for everything that examples have."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Problems
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+@functools.singledispatch
+def check_arrays(problem: Any) -> None:
+    """`check_stored` for one structure: each has a module ``stored`` that registers its own."""
+    raise ValueError(f"nothing is known of what a {type(problem).__name__} must be")
+
+
+def is_known(problem: Any) -> bool:
+    """Whether it is known what must hold of such problems: of those of this library that are stored."""
+    home = type(problem).__module__.rpartition(".")[0]
+    if home.startswith("partwise.structures."):
+        try:
+            importlib.import_module(f"{home}.stored")
+        except ModuleNotFoundError:
+            return False
+    return check_arrays.dispatch(type(problem)) is not check_arrays.dispatch(object)
+
+
+def check_stored(problem: Any) -> None:
+    """Raise a ValueError where a packed problem contradicts itself, or points beyond what it has.
+
+    O(entries of all arrays), in whole passes.
+    """
+    is_known(problem)
+    try:
+        check_arrays(problem)
+    except (LookupError, TypeError, AttributeError, OverflowError) as error:  # a field that is something else altogether
+        raise ValueError(f"{type(problem).__name__}: {type(error).__name__}: {error}") from None
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.features.stored import (
+    MOST_WEIGHTS,
     check_array,
+    check_arrays,
     check_flags,
     check_int,
     check_numbers,
@@ -17,7 +19,6 @@ from partwise.features.stored import (
 )
 from partwise.structures.alignment.pair_tables import KINDS, PairTables
 from partwise.structures.alignment.problem import GAP, UNKNOWN, AlignmentProblem, check_partners
-from partwise.structures.common.stored import MOST_WEIGHTS, check_arrays
 
 MOST_PLACES = 2**31  # of all second sequences: so that products of lengths are far from where 64 bits end
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from partwise.features.stored import check_flags, check_int, check_numbers, check_offsets, check_rows
+from partwise.features.stored import check_arrays, check_flags, check_int, check_numbers, check_offsets, check_rows
 from partwise.structures.chain.problem import ChainProblem, PairChainProblem
-from partwise.structures.common.stored import check_arrays, check_barrier, check_labels
+from partwise.structures.common.stored import check_barrier, check_labels
 
 MOST_ORDER = 64  # 2^64 histories and more: weights for them cannot be
 

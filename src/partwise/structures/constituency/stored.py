@@ -6,6 +6,7 @@ import numpy as np
 
 from partwise.features.stored import (
     check_array,
+    check_arrays,
     check_flags,
     check_int,
     check_numbers,
@@ -14,7 +15,6 @@ from partwise.features.stored import (
     check_sizes,
     expect,
 )
-from partwise.structures.common.stored import check_arrays
 from partwise.structures.constituency.grammar import NO_TAG, AnyLabels, Grammar, make_grammar
 from partwise.structures.constituency.problem import ANY_TAG, FREE, GrammarProblem
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from partwise.features.stored import (
     check_array,
+    check_arrays,
     check_flags,
     check_int,
     check_numbers,
@@ -14,7 +15,6 @@ from partwise.features.stored import (
     check_sizes,
     expect,
 )
-from partwise.structures.common.stored import check_arrays
 from partwise.structures.dependency.problem import UNKNOWN, TreeProblem
 
 MOST_LABELS = 2**31

@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.features.stored import (
+    MOST_WEIGHTS,
     check_array,
+    check_arrays,
     check_flags,
     check_int,
     check_numbers,
@@ -18,7 +20,6 @@ from partwise.features.stored import (
     expect,
     owners,
 )
-from partwise.structures.common.stored import MOST_WEIGHTS, check_arrays
 from partwise.structures.factor_graph.head import n_entries
 from partwise.structures.factor_graph.layout import (
     DENSE,

@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from partwise.features.stored import check_array, check_int, check_numbers, check_offsets, check_reals, expect, owners
-from partwise.structures.common.stored import check_arrays
+from partwise.features.stored import (
+    check_array,
+    check_arrays,
+    check_int,
+    check_numbers,
+    check_offsets,
+    check_reals,
+    expect,
+    owners,
+)
 from partwise.structures.folding.loops import LONGEST, SHORTEST, N, tying
 from partwise.structures.folding.problem import FoldingProblem
 

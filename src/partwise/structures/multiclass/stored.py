@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from partwise.features.stored import check_int, check_rows
-from partwise.structures.common.stored import check_arrays, check_labels
+from partwise.features.stored import check_arrays, check_int, check_rows
+from partwise.structures.common.stored import check_labels
 from partwise.structures.multiclass.problem import MulticlassProblem
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.features.rows import n_rows
-from partwise.features.stored import check_numbers, check_offsets, check_reals, check_rows, expect, owners
-from partwise.structures.common.stored import check_arrays
+from partwise.features.stored import check_arrays, check_numbers, check_offsets, check_reals, check_rows, expect, owners
 from partwise.structures.ranking.problem import PairProblem, RankingProblem
 
 

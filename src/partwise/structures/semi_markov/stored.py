@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from partwise.features.rows import Binary, Sparse
-from partwise.features.stored import check_flags, check_int, check_numbers, check_offsets, check_rows, expect, owners
-from partwise.structures.common.stored import check_arrays, check_barrier, check_labels
+from partwise.features.stored import (
+    check_arrays,
+    check_flags,
+    check_int,
+    check_numbers,
+    check_offsets,
+    check_rows,
+    expect,
+    owners,
+)
+from partwise.structures.common.stored import check_barrier, check_labels
 from partwise.structures.semi_markov.problem import SegmentProblem, check_segments
 
 MOST_TOKENS = 2**40  # of a segment

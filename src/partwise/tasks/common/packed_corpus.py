@@ -20,11 +20,10 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.places import Places
 from partwise.engine.threads import n_threads
-from partwise.features.stored import check_reals, expect
+from partwise.features.stored import MOST_WEIGHTS, check_int, check_reals, check_stored, expect
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import PackedError, map_arrays, read_manifest
 from partwise.files.version import __version__
-from partwise.structures.common.stored import check_stored
 from partwise.tasks.common.registry import BY_ESTIMATOR, RegisteredTask
 
 MODEL = "model"
@@ -141,7 +140,7 @@ class PackedCorpus:
                     f"{self.path!r}: shard {k} (examples {first} to {last - 1}) is damaged: its checksum does not match."
                 )
             with self._in_words():
-                check_stored(part)
+                sound(part)
             self._sound.add(k)
         return part
 
@@ -156,7 +155,7 @@ class PackedCorpus:
                 if checksum_of(problem, None) != self._beside.get(name):
                     raise PackedError(f"{self.path!r}: the problem {name!r} is damaged: its checksum does not match.")
                 with self._in_words():
-                    check_stored(problem)
+                    sound(problem)
             with self._in_words():
                 self._check_whole()
         return self
@@ -240,6 +239,12 @@ def load_part(path: str, verify: bool, expected: dict[str, str], first: int, las
     for k in range(int(np.searchsorted(corpus.shards, first)), int(np.searchsorted(corpus.shards, last))):
         corpus.shard(k)
     return kernels.take(corpus.problem, slice(first, last))
+
+
+def sound(problem: Any) -> None:
+    """Raise a ValueError unless all that points somewhere in a problem points at what is there."""
+    check_stored(problem)
+    check_int("the number of weights", kernels.n_weights(problem), 0, MOST_WEIGHTS)
 
 
 def prefix(name: str) -> str:
