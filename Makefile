@@ -34,7 +34,7 @@ export PARTWISE_DATA ?= $(abspath ../shared/data)
 endif
 
 .PHONY: docs docs-check pictures dist dist-test test-lowest install demo test test-all torch-env test-torch test-gpu wheel wheel-test lint bench figures clean
-.PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint bench figures clean
+.PHONY: install demo test test-all test-bounds test-interpreted campaign campaign-long lock audit wheel wheel-test lint style bench figures clean
 .DEFAULT_GOAL := install
 
 $(BIN)/python:
@@ -53,19 +53,25 @@ install: $(VENV)/.installed-core
 demo: $(VENV)/.installed-plot
 	$(BIN)/partwise demo
 
-lint: $(VENV)/.installed-dev
+lint: style
+	$(BIN)/mypy
+
+style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/mypy
 
 # Compiled code of a test run stays inside the checkout, so that runs are self-contained.
 test test-all: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
 # There is a process for each core: threads of the linear algebra in them only wait for each other, minutes in all.
 test test-all: export OPENBLAS_NUM_THREADS ?= 1
 
-test: lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)
+# mypy keeps one core busy, so it runs beside the tests; what it says comes last.
+test: style
+	@mkdir -p build; $(BIN)/mypy > build/mypy.txt 2>&1 & types=$$!; status=0; \
+	echo '$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS)'; \
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow" $(PYTEST_ARGS) || status=$$?; \
+	echo $(BIN)/mypy; wait $$types || status=$$?; cat build/mypy.txt; exit $$status
 
 test-all: export PARTWISE_COMPILE_ALL = 1
 test-all: lint

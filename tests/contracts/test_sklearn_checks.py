@@ -129,6 +129,7 @@ MATRICES = [RNG.normal(size=(n, 2)) for n in (3, 1, 4, 0, 2)]
 LABELS = [(m[:, 0] > 0).astype(int).tolist() for m in MATRICES]
 
 
+@pytest.mark.interpreted
 def test_with_sequences():
     model = SequenceLabeler(solver="dca", max_epochs=2, random_state=0)
     parameters = model.get_params()

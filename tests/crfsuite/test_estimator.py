@@ -151,6 +151,7 @@ def test_l2sgd_has_the_same_optimum(fitted):
 
 
 @pytest.mark.parametrize(("algorithm", "solver"), [("ap", "perceptron"), ("passive-aggressive", "mira")])
+@pytest.mark.interpreted
 def test_online_algorithms_are_as_good_as_theirs(theirs, algorithm, solver):
     a, b = (kind(algorithm=algorithm, max_iterations=10).fit(X, Y) for kind in (theirs.CRF, CRF))
     assert b.labeler_.solver_ == solver and len(b.training_log_.iterations) == 10

@@ -90,6 +90,7 @@ def test_words_between_and_missing_columns():
             compile_arc_templates([wrong], ["form"])
 
 
+@pytest.mark.interpreted
 def test_a_parser_learns_its_treebank():
     lines = []
     for subject, verb, thing in (("dogs", "eat", "meat"), ("cats", "chase", "mice"), ("we", "read", "books")):

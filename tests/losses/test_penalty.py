@@ -291,6 +291,7 @@ class TestSolvers:
         np.testing.assert_array_equal(one.w, two.w)
         assert one.primal == two.primal and one.dual == two.dual
 
+    @pytest.mark.interpreted
     def test_float32(self, loss, solver):
         problem = make()
         exact = solve(problem, loss, solver, l1_ratio=1.0, tol=1e-6, max_epochs=2000)
@@ -310,6 +311,7 @@ class TestSolvers:
         expected = penalty(result.w, 1.0) + 5.0 * losses_at(problem, get_loss(loss), result.w).sum()
         assert result.primal == pytest.approx(expected, rel=1e-12) and result.dual <= result.primal
 
+    @pytest.mark.interpreted
     def test_checkpoint(self, loss, solver, tmp_path):
         x = [np.random.default_rng(k).normal(size=(2 + k % 2, 4)) for k in range(10)]
         y = [["A", "B", "B"][: len(tokens)] for tokens in x]

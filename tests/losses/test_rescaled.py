@@ -124,6 +124,7 @@ def test_values_and_bounds_are_those_of_enumeration(kind):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
+@pytest.mark.interpreted
 def test_constant_rescaling_is_margin_rescaling(kind):
     for problem, w in draws(kind, 12):
         C = np.linspace(0.5, 1.0, kernels.n_examples(problem))
@@ -194,6 +195,7 @@ def noisy(kind, n=40):
 
 
 @pytest.mark.parametrize("kind", ["multiclass", "chain"])
+@pytest.mark.interpreted
 def test_a_round_bounds_the_objective_from_above_and_touches_it(kind):
     problem, rng, solver, moved = noisy(kind), np.random.default_rng(1), CCCP(DCA()), 0
     for power in (0.0, 0.5, 1.0, 2.0):
@@ -235,6 +237,7 @@ def test_algorithm_1_of_do_may_raise_the_objective():
 
 
 @pytest.mark.parametrize("kind, inside", [("multiclass", Pegasos()), ("multiclass", DCA()), ("chain", Pegasos())])
+@pytest.mark.interpreted
 def test_cccp_lowers_the_objective_round_by_round(kind, inside):
     problem, C, loss = noisy(kind), 0.3, RescaledRamp(1)
     seen = {}
@@ -276,6 +279,7 @@ SMALL = noisy("multiclass", 15)
 
 @pytest.mark.parametrize("power", [0.5, 1.0])
 @pytest.mark.parametrize("solver, accuracy", [("pegasos", 0.01), ("sgd", 0.01), ("nrbm", 0.001), ("dca", 1.0)])
+@pytest.mark.interpreted
 def test_solvers_that_follow_gradients_reach_the_optimum(power, solver, accuracy):
     """But for DCA, an online method that never takes back a step: it gets near in an epoch or two, and then leaves again."""
     best = optimum(SMALL, power, 0.3)
@@ -295,6 +299,7 @@ def test_other_solvers_refuse_and_name_who_can(name):
             solve(SMALL, loss, name)
 
 
+@pytest.mark.interpreted
 def test_auto_finds_a_solver():
     for loss in (Rescaled(1), RescaledRamp(0.5)):
         assert solve(SMALL, loss, C=0.3).primal > 0
@@ -315,6 +320,7 @@ def test_what_cannot_be_rescaled_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize("loss", ["slack", Rescaled(0.5), RescaledRamp(1)], ids=str)
+@pytest.mark.interpreted
 def test_estimators_take_them_and_model_files_keep_them(loss, tmp_path):
     rng = np.random.default_rng(0)
     gold = rng.integers(0, 3, 60)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import gc
 import hashlib
 import io
 import os
@@ -62,7 +63,7 @@ EXPECTED: tuple[tuple[Any, str], ...] = (
         "_ensure_finalized _finalize_dynamic_globals _finalize_final_module _finalized _optimize_final_module codegen "
         "get_pointer_to_function has_dynamic_globals serialize_using_object_code",
     ),
-    (Compiler, "define_pipelines"),
+    (Compiler, "define_pipelines compile_extra"),
     (CompileResult, "_rebuild _reduce codegen library"),
     (Environment, "_memo can_cache"),
 )
@@ -177,6 +178,16 @@ class LoopCompiler(Compiler):
             self.state.library.enable_object_caching()
         return super().define_pipelines()
 
+    def compile_extra(self, func: Callable) -> Any:
+        """That of numba, without looking for garbage on the way: millions of objects are made here, and nearly all are kept."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            return super().compile_extra(func)
+        finally:
+            if collecting:
+                gc.enable()
+
 
 # Never "ninf": real -inf marks what is forbidden. "nnan" is safe because no code path subtracts two infinities.
 FASTMATH = {"nnan", "nsz", "arcp", "contract", "reassoc"}
@@ -197,14 +208,14 @@ class OutsideLibrary(HelperLibrary):
     _optimize_final_module = LoopLibrary._optimize_final_module
 
 
-class OutsideCompiler(Compiler):
+class OutsideCompiler(LoopCompiler):
     """numba's compiler, writing into an `OutsideLibrary`."""
 
     def define_pipelines(self) -> list:
         """Those of numba."""
         if self.state.library is None:
             self.state.library = OutsideLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
-        return super().define_pipelines()
+        return Compiler.define_pipelines(self)
 
 
 class MachineCode(NamedTuple):

@@ -21,7 +21,8 @@ plane rotations when a cut leaves.
 
 Cuts that are nearly the same make M singular. Pivots are then kept at the size of their rounding errors (`PIVOT`), which is a
 ridge: where M has no curvature the step is very long, ends at the boundary, and a cut leaves. Where it has some, the step is a
-little short, which the next one repairs: it changes the way, never the answer.
+little short, which the next one repairs: it changes the way, never the answer. Where rounding errors have left no way down at
+all, two members of S exchange weight.
 
 Cost: O(|S|^3) for the first factor, O(n^2 + |S|^2) a step; from the last solution with one cut more, a handful of steps. Memory:
 G and the factor. ``python -m benchmarks qp`` compares it with quadprog, daqp, clarabel and osqp.
@@ -161,6 +162,8 @@ def active_set(gram, offset, alpha, sigma, support, factor, size, tol, most):
         z[heaviest] -= total
         for k in range(size):
             rise += g[support[k]] * z[k]
+        if not rise < 0.0:  # rounding errors of a singular M
+            rise = exchange(g, support, size, z)
         if not rise < 0.0:
             break
         curvature = 0.0
@@ -190,6 +193,21 @@ def active_set(gram, offset, alpha, sigma, support, factor, size, tol, most):
                 alpha[support[k]] /= total
         steps += 1
     return value, max(gap, 0.0), steps
+
+
+@helper
+def exchange(g, support, size, z):
+    """The step from the steepest member of S to the least steep one, which always goes down; returns its slope."""
+    high, low = 0, 0
+    for k in range(size):
+        z[k] = 0.0
+        if g[support[k]] > g[support[high]]:
+            high = k
+        if g[support[k]] < g[support[low]]:
+            low = k
+    z[low] += 1.0
+    z[high] -= 1.0
+    return g[support[low]] - g[support[high]]
 
 
 @helper

@@ -75,6 +75,7 @@ def test_what_is_all_forbidden_has_no_tree():
     assert value == log_z == -np.inf and len(values) == 0 and not parts.any()
 
 
+@pytest.mark.interpreted
 def test_known_brackets_forbid_what_crosses_them():
     """Of four words (1, 3) is a phrase: acceptable trees have it, and cost counts nodes that cross it."""
     problem = grammar_problem(ones(4), [4], LABELS, [None], brackets=[[(1, 3, [PHRASE])]])

@@ -284,6 +284,7 @@ def test_beliefs_are_marginals_of_bethe_free_energy():
     assert checked
 
 
+@pytest.mark.interpreted
 def test_a_known_head_counts_though_its_arc_was_not_allowed():
     allowed = np.ones((3, 4), bool)
     allowed[1, 3] = False  # the second word under the third

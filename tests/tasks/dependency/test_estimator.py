@@ -35,6 +35,7 @@ def test_learns_and_answers(parser):
     assert parser.predict([[{"form": "stop", "upos": "V"}]])[0].heads == [0]
 
 
+@pytest.mark.interpreted
 def test_relations_are_learnt_by_the_same_rule_as_heads(parser):
     """What is not said of C and epochs is decided where it is for heads."""
     X, y = sentences()
@@ -102,6 +103,7 @@ def test_templates_that_cannot_be_used(parser, tmp_path, templates, order, messa
             clone(parser).set_params(templates=templates, order=order, max_epochs=1).fit(*sentences(3))
 
 
+@pytest.mark.interpreted
 def test_probabilities_and_kbest(parser):
     X, y = sentences()
     crf = clone(parser).set_params(loss="crf", C=1.0).fit(X, y)
@@ -151,6 +153,7 @@ def test_sentences_of_any_length(parser):
     assert all(tree.heads.count(0) == 1 and not cycle(np.array(tree.heads)) for tree in trees if tree.heads)
 
 
+@pytest.mark.interpreted
 def test_early_stopping_and_unknown_heads():
     X, y = sentences()
     held = DependencyParser(**FAST, hash_bits=12, max_epochs=8, early_stopping=True, patience=2).fit(X, y)

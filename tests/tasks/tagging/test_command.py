@@ -65,6 +65,7 @@ def test_words_for_people(folder):
     assert run("train.txt", "-o", "model", "--epochs", 1, "--quiet").output == ""
 
 
+@pytest.mark.interpreted
 def test_ramp_tells_its_rounds_and_what_it_refuses(folder):
     arguments = ("train.txt", "-o", "model", "--loss", "ramp", "--solver", "pegasos", "--epochs", 6)
     about = json.loads(run(*arguments, "--json").stdout)
@@ -73,6 +74,7 @@ def test_ramp_tells_its_rounds_and_what_it_refuses(folder):
     assert load().loss == "ramp" and "3 rounds" in run(*arguments).stderr
 
 
+@pytest.mark.interpreted
 def test_certified_solvers_tell_their_gap(folder):
     about = json.loads(run("train.txt", "-o", "model", "--json", "--solver", "sdm", "--dtype", "float64").stdout)
     assert about["converged"] and 0 <= about["gap"] <= 1e-3 * about["primal"]
@@ -130,6 +132,7 @@ def test_transitions_forbidden_and_forced(folder):
     assert "takes two labels with a blank between" in refused("train.txt", "--forbid", "O")
 
 
+@pytest.mark.interpreted
 def test_partial_labels(folder):
     lines = [[(w, p, "?" if k % 3 == 0 else f"{c}|O" if k % 3 == 1 else c) for k, (w, p, c) in enumerate(s)] for s in TRAIN]
     (folder / "partial.txt").write_text(text(lines))

@@ -187,6 +187,7 @@ def test_kbest_as_crf_test_prints_it(folder):
 
 
 @pytest.mark.parametrize("loss", [pytest.param("crf", marks=pytest.mark.slow), "hinge"])
+@pytest.mark.interpreted
 def test_kbest_of_a_model_with_hidden_states(folder, loss):
     columns, path = read_columns(TEST), folder / f"hidden-{loss}.model"
     model = SequenceLabeler(loss, C=1.0, hidden=2, templates=TEMPLATES, solver="dca", max_epochs=2).fit(read_columns(TRAIN))
@@ -288,6 +289,7 @@ def test_files_that_are_not_there_or_not_files(folder, tmp_path):
     assert text.read_bytes() == TEST
 
 
+@pytest.mark.interpreted
 def test_models_that_are_none(folder, tmp_path):
     text, path = folder / "test.txt", tmp_path / "bad.model"
     path.write_bytes((folder / "hinge.model").read_bytes()[:-100])
