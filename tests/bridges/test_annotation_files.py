@@ -103,3 +103,25 @@ def test_the_command(tmp_path):
     assert done.exit_code == 0 and "3 texts with 5 spans" in done.stdout
     wrong = CliRunner().invoke(app, [*words[:3], "word", *words[4:]])
     assert wrong.exit_code == 1 and "--from must be one of prodigy, doccano" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "target", "output"),
+    [
+        ("marked.txt", "columns", "brat", "marked"),
+        ("marked.txt", "columns", "brat", "marked.ann"),
+        ("folder", "brat", "columns", "folder/a.txt"),
+        ("folder", "brat", "brat", "folder/a"),
+        ("folder/a.ann", "brat", "prodigy", "folder/a.txt"),
+    ],
+)
+def test_no_file_that_is_read_is_written_over(file, source, target, output, tmp_path):
+    """Formats of several files: none of those that are read may be one of those that are written."""
+    (tmp_path / "folder").mkdir()
+    files = {"marked.txt": "Ann 0 3 B-PER\n", "folder/a.txt": "Ann left.", "folder/a.ann": "T1\tPER 0 3\tAnn\n"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    words = ["convert", str(tmp_path / file), "--from", source, "--to", target, "-o", str(tmp_path / output)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1 and "would be lost" in done.stderr
+    assert {name: (tmp_path / name).read_text() for name in files} == files

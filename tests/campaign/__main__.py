@@ -14,11 +14,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from campaign.worker import NOT_HERE
+
 HANG = 20.0  #: seconds of the processor after which an input counts as one that never ends
 PREPARING = 600.0  #: and seconds after which nothing moves any more
 SHARES = {  #: of the time
-    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 1.5, "readers": 3.0, "code-files": 0.3,
-    "options": 3.0, "api": 2.0, "interruptions": 3.0, "soak": 1.0, "guided": 3.0,
+    "model-files": 5.0, "model-bits": 1.0, "checkpoints": 1.5, "packed": 2.5, "readers": 3.0, "code-files": 0.3,
+    "options": 3.0, "api": 2.0, "frames": 2.0, "layers": 2.0, "interruptions": 3.0, "soak": 1.0, "guided": 3.0,
 }  # fmt: skip
 IN_HERE = ("interruptions", "soak", "guided")  #: that start processes of their own
 
@@ -35,7 +37,7 @@ def main() -> int:
     path = given.folder / "report.json"
     report = json.loads(path.read_text()) if path.exists() and not given.again else {}
     total = sum(SHARES[name] for name in given.only)
-    rounds = max(1, round(given.minutes / 15))  # what is asked of all of them is asked of each early
+    rounds = max(1, round(given.minutes / 15)) if len(given.only) > 1 else 1  # so that each begins early
     for _ in range(rounds):
         for name in given.only:
             seconds = 60.0 * given.minutes * SHARES[name] / total / rounds
@@ -110,6 +112,9 @@ def go_on(name: str, about: dict[str, Any], seconds: float, folder: Path) -> Non
         for reader in readers:
             reader.join()
         take(lines, about, before)
+        if worker.returncode == NOT_HERE:
+            print("".join(errors.queue).strip(), file=sys.stderr)
+            return
         if worker.returncode != 0:
             if not at.read_text():
                 raise SystemExit(f"{name} does not even begin: {''.join(errors.queue)[-1500:]}")

@@ -15,15 +15,17 @@ from unittest import mock
 
 import numpy as np
 
-from campaign import Find
+from campaign import Find, sound_files
 from partwise import interpret
+from partwise.bridges.annotation_files import FORMATS
 from partwise.cli import app, main
 from partwise.cli.options import REQUIRED, Parameter, Verb
 from partwise.cli.quick import is_switch, plain_kind
-from partwise.cli.train import verb as train
 from partwise.tasks.common.registry import BY_VERB, TASKS
 
 VERBS = ("train", "train", "train", "predict", "evaluate", "inspect", "suspects", "shrink", "verify", "repair", "report")
+VERBS += ("pack", "convert", "solve", "export")
+OF_TASKS = ("train", "pack")
 NOT = ("jobs", "html", "learning_curve", "picture", "curve", "resamples")  #: options that take long, or draw
 WIDE = ("parse", "constituency")  #: with millions of weights, which some solvers visit one by one, in the interpreter here
 TEXTS = (
@@ -54,7 +56,8 @@ def verb_of(name: str, task: str) -> Verb:
     """What a verb declares."""
     import importlib
 
-    return train(BY_VERB[task]) if name == "train" else importlib.import_module(f"partwise.cli.{name}").verb()
+    module = importlib.import_module(f"partwise.cli.{name}")
+    return module.verb(BY_VERB[task]) if name in OF_TASKS else module.verb()
 
 
 class Options:
@@ -73,6 +76,8 @@ class Options:
                 self.call(["train", task.verb, str(path), "-o", str(self.sound / f"{task.verb}.model"), "-q", "--epochs", "2"])[0]
                 == 0
             )
+        (self.sound / "grid.uai").write_bytes(sound_files.UAI)
+        (self.sound / "marked.jsonl").write_bytes(sound_files.PRODIGY)
         (self.sound / "nonsense").write_bytes(b"\x00\x01 nonsense \xff\n" * 3)
         self.folder = folder / "trial"
 
@@ -121,11 +126,15 @@ class Options:
         """A command line."""
         name, task = rng.choice(VERBS), rng.choice(list(BY_VERB))
         declared = verb_of(name, task)
-        words = [name, task] if name == "train" else [name]
+        words = [name, task] if name in OF_TASKS else [name]
         for one in declared.parameters:
             if not one.names and one.default is REQUIRED:
-                sound = f"{task}.model" if one.name == "model" else self.files[task]
+                read = {"solve": "grid.uai", "convert": "marked.jsonl"}.get(name, self.files[task])
+                sound = f"{task}.model" if one.name == "model" else read
                 words.append(sound if rng.random() < 0.8 else self.value(rng, one, task))
+            elif one.default is REQUIRED and one.name != "output" and rng.random() < 0.95:
+                formats = ("prodigy", "prodigy", *FORMATS) if one.name == "source" else FORMATS
+                words += [rng.choice(one.spellings()), rng.choice(formats)]
         if any(one.name == "output" for one in declared.parameters) and rng.random() < 0.9:
             words += ["-o", rng.choice(("new", "new", "new", "old", self.files[task], "no/where", "."))]
         if any(one.name == "max_epochs" for one in declared.parameters):

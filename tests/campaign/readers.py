@@ -30,6 +30,7 @@ from partwise.tasks.common.command_options import Refusal
 from partwise.tasks.common.decisions import Decisions
 from partwise.tasks.common.registry import BY_VERB
 from partwise.tasks.tagging.crfpp_model import read_crfpp_model
+from partwise.tasks.tagging.wapiti_model import read_wapiti_model
 from partwise.text.templates import read_templates
 
 SHOWN = (ValueError, Refusal, FloatingPointError)
@@ -129,6 +130,7 @@ READERS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "solvers": ([b"nslack(variant='b')", b"cccp(sdm, epochs=10)", b"pegasos(ball='paper')"], spelled(get_solver)),
     "safetensors": ([sound_files.tensors()], from_file(mapped_tensors)),
     "crfpp-model": ([sound_files.CRFPP], other_model(read_crfpp_model, [("a", "N"), ("b", "V")])),
+    "wapiti-model": ([sound_files.WAPITI], other_model(read_wapiti_model, [("a", "N"), ("b", "V"), ("É1", "N")])),
     "crfsuite-model": (sound_files.crfsuite_models(), other_model(read_crfsuite_model, [{"a": 1.0}, {"b": 0.5}])),
     "prodigy": ([sound_files.PRODIGY], annotations("prodigy")),
     "doccano": ([sound_files.DOCCANO], annotations("doccano")),

@@ -50,6 +50,11 @@ B
 0.2
 
 """
+WAPITI = (
+    b'#mdl#2#7\n#rdr#4/1/0\n1:*,\n11:u:w=%x[0,0],\n28:u:s=%m[0,0,".?.?$"]/%X[-1,0],\n29:*:c=%t[0,0,"^\\u"]%t[1,0,"\\d"],\n'
+    b"#qrk#2\n1:B,\n1:O,\n#qrk#4\n1:*,\n5:u:w=a,\n10:u:s=a/_x-1,\n14:*:c=falsefalse,\n"
+    b"0=0x1.aap-6\n3=-0x1.cp-3\n6=0x1p+0\n8=-0x1p+1\n10=0x1.5p-2\n12=0x1p-3\n15=0x1.8p-1\n"
+)
 PRODIGY = (
     b'{"text": "Ann left.", "tokens": [{"start": 0, "end": 3, "id": 0}, {"start": 4, "end": 8}], '
     b'"spans": [{"start": 0, "end": 3, "label": "PER"}], "answer": "accept"}\n{"text": "no", "answer": "reject"}\n'

@@ -15,17 +15,21 @@ from collections import Counter
 from pathlib import Path
 
 GB = 1 << 30
+NOT_HERE = 77  #: status of a fuzzer that cannot run here
 
 
 def fuzzers() -> dict[str, type]:
     """All of them, by name."""
     from campaign.api import Api
+    from campaign.frames import Frames
+    from campaign.layers import Layers, is_here
     from campaign.models import Bits, Checkpoints, Models
     from campaign.options import Options
     from campaign.packed import Packed
     from campaign.readers import CodeFiles, Readers
 
-    return {kind.name: kind for kind in (Models, Bits, Checkpoints, Packed, Readers, CodeFiles, Options, Api)}
+    every = (Models, Bits, Checkpoints, Packed, Readers, CodeFiles, Options, Api, Frames, *([Layers] if is_here() else []))
+    return {kind.name: kind for kind in every}
 
 
 def main() -> None:
@@ -43,7 +47,11 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     ways: Counter[str] = Counter()
     with tempfile.TemporaryDirectory(dir="/dev/shm" if os.path.isdir("/dev/shm") else None) as folder:
-        fuzzer = fuzzers()[given.fuzzer]()
+        known = fuzzers()
+        if given.fuzzer not in known:
+            print(f"{given.fuzzer} is left out: what it needs is not installed", file=sys.stderr)
+            sys.exit(NOT_HERE)
+        fuzzer = known[given.fuzzer]()
         fuzzer.prepare(Path(folder))
         end, told, seed = time.monotonic() + given.seconds, time.monotonic(), given.first
         while time.monotonic() < end:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from campaign import guided, interruptions
+from campaign.frames import Frames
+from campaign.layers import Layers, is_here
 from campaign.models import Bits, Checkpoints, Models
 from campaign.options import Options
 from campaign.packed import Packed
@@ -38,12 +40,17 @@ def test_what_was_found_ends_in_words(name, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "n"), [(Bits, 78), (Models, 78), (Checkpoints, 25), (Packed, 54), (Readers, 260), (CodeFiles, 50)]
+    ("kind", "n"), [(Bits, 78), (Models, 78), (Checkpoints, 25), (Packed, 90), (Readers, 260), (CodeFiles, 50), (Frames, 64)]
 )
 def test_every_fuzzer_runs(kind, n, tmp_path):
     fuzzer = kind()
     fuzzer.prepare(tmp_path)
     assert len({fuzzer.one(seed) for seed in range(n)}) >= 1
+
+
+@pytest.mark.skipif(not is_here(), reason="torch is not installed")
+def test_layers_are_fuzzed(tmp_path):
+    test_every_fuzzer_runs(Layers, 200, tmp_path)
 
 
 def test_every_task_and_format_is_in_it(tmp_path):
@@ -55,13 +62,21 @@ def test_every_task_and_format_is_in_it(tmp_path):
     assert set(readers.names) >= {"crfpp-model", "factor-graphs", "decisions", "dictionary", *FORMATS[:4]}
 
 
+@pytest.fixture
+def processes(monkeypatch):
+    """Processes that fuzzers start find them, too."""
+    monkeypatch.setenv("PYTHONPATH", str(CORPUS.parent.parent))
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("processes")
 def test_kills(tmp_path):
     found = list(interruptions.run(0, 60.0, tmp_path))
     assert found and [wrong for _, wrong, _ in found if wrong] == []
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("processes")
 def test_the_fuzzer_that_follows_coverage(tmp_path):
     pytest.importorskip("atheris", reason="atheris is not installed")
     found = list(guided.run(0, 20.0, tmp_path))

@@ -109,6 +109,25 @@ def test_places_that_are_not_there(name, tmp_path):
             Checkpoint(path, 0.0).load(solver, task)
 
 
+@pytest.mark.parametrize("name", ["sdm", "bcfw", "dca", "oneslack", "cccp"])
+def test_outputs_that_are_none(name, tmp_path):
+    """Labels that are not there, in outputs that are kept: loops would look their weights up."""
+    solver, task, path = EVERY[name], task_of(name), tmp_path / "run"
+    followed = Checkpoint(path, 0.0)
+    followed.load(solver, task)
+    run(solver, task, max_epochs=3, tol=0.0, callbacks=[followed.save])
+    header, tensors = read_tensors(str(path), FORMAT, VERSION)
+    tensors = {key: np.array(array) for key, array in tensors.items()}
+    kept = [key for key in tensors if key.endswith((".outputs", ".targets")) and tensors[key].size]
+    for key in kept:
+        for wrong in (10**6, -(10**6)):
+            changed = {**tensors, key: np.full_like(tensors[key], wrong)}
+            write_tensors(path, header, changed)
+            with pytest.raises(ModelFileError, match="damaged or was altered: targets has numbers"):
+                Checkpoint(path, 0.0).load(solver, task)
+    assert kept or name == "dca"
+
+
 def test_lists_that_go_round_in_circles_end(tmp_path):
     solver, task, path = EVERY["sdm"], task_of("sdm"), tmp_path / "run"
     followed = Checkpoint(path, 0.0)

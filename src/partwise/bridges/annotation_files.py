@@ -251,6 +251,15 @@ def write_annotations(documents: Sequence[AnnotatedText], path: str | Path, form
     """
     from partwise.files.whole_file import whole_file
 
+    files = contents_of(documents, path, format, adjust)
+    for file, content in files.items():
+        with whole_file(file) as stream:
+            stream.write(content.encode())
+    return list(files)
+
+
+def contents_of(documents: Sequence[AnnotatedText], path: str | Path, format: str, adjust: bool = False) -> dict[Path, str]:
+    """What `write_annotations` writes, by the names of the files."""
     check_format(format, "format")
     path, files = Path(path), {}
     if format == "brat":
@@ -259,7 +268,13 @@ def write_annotations(documents: Sequence[AnnotatedText], path: str | Path, form
             files[stem.with_suffix(".txt")], files[stem.with_suffix(".ann")] = one.text, write_brat(one)
     else:
         files[path] = to_columns(documents, adjust) if format == "columns" else WRITERS[format](documents)
-    for file, content in files.items():
-        with whole_file(file) as stream:
-            stream.write(content.encode())
-    return list(files)
+    return files
+
+
+def files_of(path: str | Path, format: str) -> list[Path]:
+    """The files that `read_annotations` looks at."""
+    path = Path(path)
+    if format != "brat":
+        return [path]
+    marks = sorted(path.glob("*.ann")) if path.is_dir() else [path.with_suffix(".ann")]
+    return [*marks, *(mark.with_suffix(".txt") for mark in marks)]

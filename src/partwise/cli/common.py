@@ -19,6 +19,9 @@ from partwise.cli.process import end_interrupted
 from partwise.tasks.common.command_options import Refusal
 
 ROOM = 10_000  # characters in a line of a file
+JSON_CONTROLS = {code: f"\\u{code:04x}" for code in range(127, 160)}  # those that JSON leaves as they are
+#: control characters, by which a text could tell a terminal what to do, and what is written for them
+SHOWN_AS = {code: f"\\x{code:02x}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Errors
@@ -55,7 +58,7 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
 def fail(message: str) -> NoReturn:
     """End with a message and status 1."""
     with contextlib.suppress(OSError):  # nobody hears us
-        print(f"partwise: error: {message}", file=sys.stderr)
+        print(f"partwise: error: {visible(message)}", file=sys.stderr)
     with contextlib.suppress(OSError, AttributeError, ValueError):  # what could not be written is not tried again at the end
         sys.stdout.flush()
     raise SystemExit(1)
@@ -68,7 +71,7 @@ def fail(message: str) -> NoReturn:
 
 def print_json(value: dict[str, Any]) -> None:
     """One object on stdout; what is not a number is null."""
-    print(json.dumps(finite(value), ensure_ascii=False), flush=True)
+    print(json.dumps(finite(value), ensure_ascii=False).translate(JSON_CONTROLS), flush=True)
 
 
 def finite(value: Any) -> Any:
@@ -92,6 +95,15 @@ def write(path: Path | str | None, content: bytes) -> None:
             file.write(content)
 
 
+def visible(text: str) -> str:
+    r"""The same with control characters written out, but for line ends and tabs: words and labels may be a stranger's.
+
+    >>> visible("B-X\x1b[2J")
+    'B-X\\x1b[2J'
+    """
+    return text if text.isprintable() else text.translate(SHOWN_AS)
+
+
 def show(text: Any, where: Any) -> None:
     """For people: a string, something that rich can print, or a list of these and of functions.
 
@@ -101,7 +113,7 @@ def show(text: Any, where: Any) -> None:
     console: Any = None
     for one in text if isinstance(text, list) else [text]:
         if isinstance(one, str):
-            print(one, file=where)
+            print(visible(one), file=where)
             continue
         if console is None:
             from rich.console import Console
@@ -109,6 +121,15 @@ def show(text: Any, where: Any) -> None:
             console = Console(file=where, highlight=False)
             room = console if console.is_terminal else Console(file=where, highlight=False, width=ROOM)
         if callable(one):
-            room.print(one(room.width))
+            print_visible(room, one(room.width))
         else:
-            console.print(one)
+            print_visible(console, one)
+
+
+def print_visible(console: Any, one: Any) -> None:
+    """Print something that rich can, control characters in its texts written out: those that are left are rich's own."""
+    from rich.segment import Segment, Segments
+
+    found = console.render(console.render_str(one) if isinstance(one, str) else one)
+    parts = (part if part.control else Segment(visible(part.text), part.style) for part in found)
+    console.print(Segments(parts), end="")

@@ -42,12 +42,14 @@ def verb() -> Verb:
 @in_words
 def run(file: Path, source: str, target: str, output: Path, adjust: bool, as_json: bool, quiet: bool) -> None:
     """Read, and write."""
-    from partwise.bridges.annotation_files import check_format, read_annotations, write_annotations
+    from partwise.bridges.annotation_files import check_format, contents_of, files_of, read_annotations, write_annotations
 
     check_format(source, "--from")
     check_format(target, "--to")
-    check_paths({} if file.is_dir() else {"the file": file}, {"--output": output})
+    read = {f"the file {one}": one for one in files_of(file, source)}
+    check_paths(read, {"--output": output})
     documents = read_annotations(file, source)
+    check_paths(read, {f"--output, file {one.name}:": one for one in contents_of(documents, output, target, adjust)})
     files = write_annotations(documents, output, target, adjust)
     spans = sum(len(one.spans) for one in documents)
     if not quiet:

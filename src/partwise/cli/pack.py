@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from partwise.cli.clusters import working_on
-from partwise.cli.common import in_words, print_json
+from partwise.cli.common import in_words, print_json, show
 from partwise.cli.options import CLUSTER, JSON, QUIET, Parameter, Verb, as_parameters, filled
 from partwise.cli.progress import spinner, warnings_as_notes
 from partwise.tasks.common.command import Seconds
@@ -72,7 +72,7 @@ def pack_them(task: RegisteredTask, given: dict[str, Any], options: Any) -> None
     with (
         working_on(given["cluster"]),
         spinner("packing", quiet) as say,
-        warnings_as_notes(lambda text: None if quiet else print(text, file=sys.stderr)),
+        warnings_as_notes(lambda text: None if quiet else show(text, sys.stderr)),
     ):
         corpus = pack_files(task, given["files"], given["output"], options, more, given["jobs"], given["shard_megabytes"], say)
     seconds("pack")
@@ -81,9 +81,7 @@ def pack_them(task: RegisteredTask, given: dict[str, Any], options: Any) -> None
     if not given["quiet"]:
         where = sys.stderr if given["as_json"] else sys.stdout
         size = f"{corpus.nbytes / 1e6:,.1f} MB in {corpus.n_shards:,} shards"
-        print(
-            f"{corpus.manifest['about'].get('describe', '')}\nwrote {given['output']}: {len(corpus):,} examples, {size}",
-            file=where,
-        )
+        said = corpus.manifest["about"].get("describe", "")
+        show(f"{said}\nwrote {given['output']}: {len(corpus):,} examples, {size}", where)
     if given["as_json"]:
         print_json({**found, "seconds": seconds.total()})

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from partwise.cli.common import visible
+
 COLUMNS = (("epoch", 9), ("loss", 12), ("objective", 12), ("gap", 10), ("dev", 10), ("seconds", 9), ("left <=", 9))
 MOST_KEPT = 200  # epochs
 
@@ -68,7 +70,7 @@ class ProgressLines:
     def say(self, text: str) -> None:
         """A line for people."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(visible(text), file=sys.stderr, flush=True)
 
     def __call__(self, record: Any) -> None:
         if self.quiet:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
-from partwise.cli.common import in_words, print_json
+from partwise.cli.common import in_words, print_json, show
 from partwise.cli.options import JSON, Parameter, Verb
 
 HELP = """Check a model file: every byte, and that the model can be used.
@@ -32,10 +33,13 @@ def run(model: Path, as_json: bool) -> None:
         print_json(found)
         return
     sums = "header and tensors" if found["sealed"] else "tensors; the header has no digest, as in files before version 4"
-    print(f"{model}: sound")
-    print(f"{found['kind']}{'' if found['estimator'] is None else ', ' + found['estimator']}, {found['bytes']:,} bytes")
-    print(f"format version {found['format_version']}, written by partwise {found['partwise_version']}; checked: {sums}")
-    print(f"sha256 {found['sha256']}")
+    lines = [
+        f"{model}: sound",
+        f"{found['kind']}{'' if found['estimator'] is None else ', ' + found['estimator']}, {found['bytes']:,} bytes",
+        f"format version {found['format_version']}, written by partwise {found['partwise_version']}; checked: {sums}",
+        f"sha256 {found['sha256']}",
+    ]
+    show("\n".join(lines), sys.stdout)
 
 
 def about(path: Path) -> dict[str, Any]:

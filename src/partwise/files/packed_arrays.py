@@ -293,6 +293,8 @@ def map_arrays(path: str, manifest: Mapping[str, Any]) -> dict[str, np.ndarray]:
 def map_array(place: str, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
     """An array in a file, as it must be; it may be written to, which leaves the file as it is."""
     size = HEADER + dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    if not os.path.isfile(place):  # a pipe would be waited for
+        raise FileNotFoundError(place)
     with open(place, "rb") as file:
         there = os.fstat(file.fileno()).st_size
         if there != size:

@@ -6,6 +6,7 @@ Where there are queries, ``qid:Q`` follows the label. Features that are left out
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import numpy as np
 
 LAST = 2**31 - 1  # features are numbered by 32 bits
+NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?"
+PAIR = re.compile(rf"-?\d+\.?\d*:({NUMBER}|[-+]?(nan|inf|infinity))", re.ASCII | re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,10 +103,5 @@ def read_svmlight(text: str, name: str, expected: str) -> SvmlightRows:
 
 
 def is_pair(cell: str) -> bool:
-    """Whether it is a number, a colon and another one."""
-    index, _, value = cell.partition(":")
-    try:
-        float(value)
-        return index.lstrip("-").replace(".", "", 1).isdigit()
-    except ValueError:
-        return False
+    """Whether it is a number, a colon and another one: as numpy reads them, which is stricter than Python."""
+    return PAIR.fullmatch(cell) is not None

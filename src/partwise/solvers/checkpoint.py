@@ -15,17 +15,21 @@ import os
 import time
 import warnings
 import zlib
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from partwise import kernels
 from partwise.engine.accumulator import Accumulator
+from partwise.features.stored import check_stored, is_known
 from partwise.files.tensors import SEALED, ModelFileError, read_tensors, write_tensors
 from partwise.losses.in_loops import Workspace
+from partwise.solvers.active import ActiveSets
 from partwise.solvers.base import Solver, State, Task
 from partwise.solvers.checks import size_of
 from partwise.solvers.loop import unfinished
+from partwise.solvers.oneslack import Cache
 from partwise.solvers.result import Best, Record, SolveResult
 from partwise.solvers.weights import Weights, in_use, no_weights
 
@@ -231,6 +235,9 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
             )
             if hasattr(made, "check"):
                 made.check(like, task)
+            if is_known(task.problem):
+                for outputs in stored_outputs(made, task.problem):
+                    check_stored(kernels.with_targets(task.problem, outputs))
             return made
         return number(name, like)
 
@@ -245,6 +252,31 @@ def restore(header: dict[str, Any], tensors: dict[str, np.ndarray], solver: Solv
     if state.epochs < 0 or state.oracle_calls < 0:
         raise ValueError(f"the run is {state.epochs} epochs old, after {state.oracle_calls} calls")
     return unfinished(solver, task, state, history, best, "read from a checkpoint")
+
+
+def stored_outputs(value: Any, problem: Any) -> Iterator[np.ndarray]:
+    """The outputs in a part of a state, end to end, as often as there are some; where an example has none, its target."""
+    if isinstance(value, Cache):
+        for row, used in zip(value.outputs, value.used, strict=True):
+            there = np.repeat(used > 0, np.diff(value.starts))
+            yield np.where(there, row, targets_of(problem)).astype(np.int32)
+    elif isinstance(value, ActiveSets) and len(value.outputs):
+        starts, records = kernels.sizes(problem)[0].tolist(), value.head.copy()
+        while (records >= 0).any():
+            outputs = targets_of(problem)
+            for i in np.flatnonzero(records >= 0).tolist():
+                first, length = int(value.start[records[i]]), starts[i + 1] - starts[i]
+                outputs[starts[i] : starts[i + 1]] = value.outputs[first : first + length]
+            yield outputs
+            records = np.where(records >= 0, value.next[records], -1)
+    elif isinstance(getattr(value, "targets", None), np.ndarray) and isinstance(value, State):
+        yield value.targets  # type: ignore[attr-defined]
+
+
+def targets_of(problem: Any) -> np.ndarray:
+    """Of all examples, end to end."""
+    found = [kernels.target(problem, i) for i in range(kernels.n_examples(problem))]
+    return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
 
 
 def later(found: np.ndarray, task: Task, n_weights: int, name: str) -> np.ndarray:

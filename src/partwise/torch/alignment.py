@@ -179,6 +179,8 @@ class Alignment(StructuredDistribution):
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:
     """Scores of gaps for each place, (B, size), from a number, a number for each pair, or a pair of tensors."""
     if isinstance(given, tuple | list):
+        if len(given) != 2:
+            raise ValueError(f"Scores of gaps are those of both sequences: a pair. Got {len(given)}.")
         given = given[side]
     scores = torch.as_tensor(given).to(like)
     scores = scores[:, None] if scores.dim() == 1 else scores

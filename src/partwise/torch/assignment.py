@@ -104,6 +104,8 @@ class Assignment(StructuredDistribution):
         """1 for each row with a wrong column, or ``cost``: (n,) of each row, or (n, m), (B, n, m) of each column for each row."""
         (match,) = self.tensors
         if isinstance(target, Tensor) and target.dtype == torch.bool:
+            if target.shape != match.shape:
+                raise ValueError(f"Sets of columns must have the shape of the scores. Got {tuple(target.shape)}.")
             return [(~target).to(match)]
         target = self.check_outputs(target).to(match.device)
         weight = torch.as_tensor(1.0 if cost is None else cost).to(match)

@@ -165,7 +165,11 @@ class Constituency(StructuredDistribution):
     def _full(self, allowed: Tensor) -> Tensor:
         allowed = self._padded_rows(allowed.to(self.tensors[0].device))
         allowed = allowed[..., None] if allowed.dim() == 3 else allowed
-        return allowed.expand(self.tensors[0].shape)
+        try:
+            return allowed.expand(self.tensors[0].shape)
+        except RuntimeError:
+            shape = tuple(self.tensors[0].shape)
+            raise ValueError(f"Sets must have the shape of the scores, {shape}. Got {tuple(allowed.shape)}.") from None
 
     def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
         (spans,) = tensors

@@ -113,6 +113,8 @@ class CRF(nn.Module):
         n, self.constraints = self.num_tags, list(constraints)
         wall = torch.zeros(n + 1, n + 1, device="cpu")  # whatever the default is: models may be made on the device "meta"
         for before, after in self.constraints:
+            if not all(label is None or 0 <= label < n for label in (before, after)):
+                raise ValueError(f"The transition {(before, after)!r} is not one of {n} labels, numbered from 0.")
             wall[n if before is None else before, n if after is None else after] = -torch.inf
         wall = wall.to(self.transitions.dtype)
         if self.transitions.device.type != "meta":
@@ -248,6 +250,8 @@ class CRF(nn.Module):
         if emissions.size(2) != self.num_tags:
             raise ValueError(f"expected last dimension of emissions is {self.num_tags}, got {emissions.size(2)}")
         for name, given in (("tags", tags), ("mask", mask)):
+            if given is not None and not isinstance(given, Tensor):
+                raise TypeError(f"{name} must be a tensor, got {type(given).__name__}")
             if given is not None and given.shape[:2] != emissions.shape[:2]:
                 raise ValueError(
                     f"the first two dimensions of emissions and {name} must match, got {tuple(emissions.shape[:2])} and "

@@ -42,7 +42,13 @@ class StructuredDistribution:
     # ------------------------------------------------------------------------------------------------------------------
 
     def _with(self: D, tensors: Sequence[Tensor]) -> D:
-        """The same batch with other scores."""
+        """The same batch with other scores; loops look for as many as there were."""
+        for before, after in zip(self.tensors, tensors, strict=True):
+            if after.shape != before.shape:
+                raise ValueError(
+                    f"What costs, or is allowed, must have the shape of the scores, {tuple(before.shape)}. It would make them "
+                    f"{tuple(after.shape)}."
+                )
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.tensors, other._sums = tuple(tensors), None

@@ -93,7 +93,8 @@ class LinearChain(StructuredDistribution):
             self.structure, transitions = "stepwise_chain", None
         table = transitions_table(transitions, start, n, L, emissions, validate)
         stop = torch.zeros(1, L, dtype=emissions.dtype, device=emissions.device) if stop is None else stop
-        stop = check_scores(stop.reshape(-1, L) if stop.dim() == 1 and stop.shape[0] == L else stop, "stop", 2, validate)
+        stop = stop[None] if isinstance(stop, Tensor) and stop.dim() == 1 else stop
+        stop = check_scores(stop, "stop", 2, validate)
         check_device(stop, "stop", emissions, "emissions")
         if stop.shape not in ((1, L), (n, L)):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
@@ -141,6 +142,8 @@ class LinearChain(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Labels as int64 (B, width), zero behind the end of a sequence; an error names the sequence and the token."""
         outputs = self._padded(torch.as_tensor(outputs))
+        if outputs.dim() != 2:
+            raise ValueError(f"Expected a label for each token. Got {tuple(outputs.shape[2:])} more for each.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
         if outputs.device.type == "cpu" and not torch.compiler.is_compiling():
             wrong = ((outputs < 0) | (outputs >= self.n_labels)).nonzero()
@@ -179,6 +182,8 @@ class LinearChain(StructuredDistribution):
         matrix = matrix.to(nodes)
         if is_set_of_labels(target, L):
             fine = self._flat(target.to(nodes.device))
+            if fine.shape != nodes.shape:
+                raise ValueError(f"Sets of labels must have the shape of the emissions. Got {tuple(target.shape)}.")
             far = torch.full((), torch.inf, dtype=nodes.dtype, device=nodes.device)
             costs = torch.where(fine[:, :, None], matrix, far).amin(1)
             costs = torch.where(fine.any(-1, keepdim=True), costs, 0.0)
@@ -219,8 +224,9 @@ def is_set_of_labels(target: Any, n_labels: int) -> bool:
 
 def lengths_of(mask: Tensor, n: int, width: int) -> Tensor:
     """Lengths of rows that are true up to some place; an error names the row."""
-    if mask.shape != (n, width):
-        raise ValueError(f"'mask' must have the shape of the tokens, ({n}, {width}). Got {tuple(mask.shape)}.")
+    if not isinstance(mask, Tensor) or mask.shape != (n, width):
+        got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
+        raise ValueError(f"'mask' must be a tensor with the shape of the tokens, ({n}, {width}). Got {got}.")
     mask = mask.detach().bool().cpu()
     lengths = mask.sum(1)
     if torch.compiler.is_compiling():

@@ -64,7 +64,8 @@ def structured_loss(
     if reduction not in REDUCTIONS:
         raise ValueError(f"The 'reduction' must be one of {', '.join(map(repr, REDUCTIONS))}. Got {reduction!r} instead.")
     if allowed is not None:
-        scores = scores.restricted(allowed)
+        scores = scores.restricted(torch.as_tensor(allowed))
+    target = torch.as_tensor(target)
     plain = isinstance(record, Family) and record.beta == 1 and not record.gamma and target.dtype != torch.bool
     if plain and reduction != "none" and (weight is None or not torch.as_tensor(weight).requires_grad):
         n = scores.lengths.shape[0]

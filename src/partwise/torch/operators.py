@@ -71,7 +71,7 @@ class Structure(NamedTuple):
 
 def _quick_best_chains(tensors: Sequence[Tensor], lengths: Tensor, width: int) -> tuple[Tensor, Tensor] | None:
     nodes, begins, table, stop = tensors
-    if table.shape[0] > 1 or stop.shape[0] > 1 or not few_labels(nodes.shape[-1]):
+    if table.shape[0] != 1 or stop.shape[0] != 1 or not few_labels(nodes.shape[-1]):
         return None
     batch = ChainBatch(nodes, table[0, :-1], table[0, -1], stop[0], begins, lengths)
     if not batch.is_quick:

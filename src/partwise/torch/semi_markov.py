@@ -73,7 +73,7 @@ class SemiMarkov(StructuredDistribution):
             raise ValueError("'segments' has no length at all: its third dimension is the longest segment.")
         table = transitions_table(transitions, start, B, K, segments, validate)
         stop = torch.zeros(1, K, dtype=segments.dtype, device=segments.device) if stop is None else stop
-        stop = check_scores(stop[None] if stop.dim() == 1 else stop, "stop", 2, validate)
+        stop = check_scores(stop[None] if isinstance(stop, Tensor) and stop.dim() == 1 else stop, "stop", 2, validate)
         if stop.shape not in ((1, K), (B, K)):
             raise ValueError(f"'stop' must have shape ({K},) or ({B}, {K}). Got {tuple(stop.shape)}.")
         codes = torch.zeros(B, T, 2 * K, dtype=segments.dtype, device=segments.device)
@@ -95,7 +95,7 @@ class SemiMarkov(StructuredDistribution):
             for i, spans in enumerate(self.spans_of(outputs)):
                 for a, e, k in spans:
                     codes = outputs[i, a:e].tolist()
-                    if k < 0 or codes != [K + k] + [k] * (e - a - 1):
+                    if not 0 <= k < K or codes != [K + k] + [k] * (e - a - 1):
                         raise ValueError(f"sequence {i}, token {a}: {codes} is no segment: {K} + k begins one, k goes on.")
                     if e - a > D:
                         raise ValueError(f"sequence {i}, token {a}: a segment of {e - a} tokens, where the longest has {D}.")
@@ -114,7 +114,7 @@ class SemiMarkov(StructuredDistribution):
         codes, segments, table, stop = self.tensors
         K, n, inside = self.n_labels, self.lengths.shape[0], self._inside()
         outputs = self.check_outputs(outputs).to(codes.device)
-        if not self.width:
+        if not self.width or not self.sizes[1]:  # no tokens
             return codes.new_zeros(n)
         place = torch.arange(self.width, device=codes.device)
         begins = (outputs >= K) & inside

@@ -20,6 +20,7 @@ import numpy as np
 from partwise import kernels
 from partwise.engine.places import Places
 from partwise.engine.threads import n_threads
+from partwise.features.stored import MOST_WEIGHTS, check_int, check_reals, check_stored, expect
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import PackedError, map_arrays, read_manifest
 from partwise.files.version import __version__
@@ -36,8 +37,8 @@ class PackedCorpus:
     path : path
         A folder that ``partwise pack`` or `partwise.pack` wrote.
     verify : bool, default=True
-        Compare all checksums before the data are used, which reads them once. Compiled loops trust what they read: leave it out
-        only for data that were verified on this disk before.
+        Compare all checksums before the data are used, and look whether all that points somewhere points into the data, which
+        reads them once. Compiled loops trust what they read: leave it out only for data that were verified on this disk before.
 
     Examples
     --------
@@ -153,6 +154,8 @@ class PackedCorpus:
                 raise PackedError(
                     f"{self.path!r}: shard {k} (examples {first} to {last - 1}) is damaged: its checksum does not match."
                 )
+            with self._in_words():
+                sound(part)
             self._sound.add(k)
         return part
 
@@ -166,9 +169,27 @@ class PackedCorpus:
             for name, problem, _ in self.beside():
                 if checksum_of(problem, None) != self._beside.get(name):
                     raise PackedError(f"{self.path!r}: the problem {name!r} is damaged: its checksum does not match.")
-            for k in range(self.n_shards):
-                self.shard(k)
+                with self._in_words():
+                    sound(problem)
+            with self._in_words():
+                self._check_whole()
         return self
+
+    def _check_whole(self) -> None:
+        """All shards are looked at, and there is nothing before, between or behind them that the whole would read."""
+        whole, total = apart(self.problem)[1], dict.fromkeys(apart(self.problem)[1], 0)
+        for k in range(self.n_shards):
+            own = apart(self.shard(k))[1]
+            total = {name: n + (0 if own[name] is whole[name] else len(own[name])) for name, n in total.items()}
+        more = self.n_shards - 1  # offsets have an end in each of them
+        for name, n in total.items():
+            expect(
+                n in (0, len(whole[name]), len(whole[name]) + more), f"{name} has {len(whole[name])} entries, and its shards {n}"
+            )
+        for name, problem in self._problems.items():
+            if (weight := self._weights[name]) is not None:
+                check_reals("sample_weight", weight, int(kernels.n_examples(problem)))
+                expect((weight >= 0).all() and np.isfinite(weight).all(), "there are weights of examples that cannot be")
 
     def places(self, engine: Any, n_jobs: int | None = None, leaves: int | None = None) -> Places:
         """Its examples in several places: "parts" of this process, or the workers of a dask cluster ("dask", or its client).
@@ -233,6 +254,12 @@ def load_part(path: str, verify: bool, expected: dict[str, str], first: int, las
     for k in range(int(np.searchsorted(corpus.shards, first)), int(np.searchsorted(corpus.shards, last))):
         corpus.shard(k)
     return kernels.take(corpus.problem, slice(first, last))
+
+
+def sound(problem: Any) -> None:
+    """Raise a ValueError unless all that points somewhere in a problem points at what is there."""
+    check_stored(problem)
+    check_int("the number of weights", kernels.n_weights(problem), 0, MOST_WEIGHTS)
 
 
 def prefix(name: str) -> str:

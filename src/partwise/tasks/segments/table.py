@@ -10,6 +10,8 @@ from partwise.tasks.common.tables import Grid, TokenTable, in_rows, is_missing
 
 def sentences(grid: Grid, rows: list[list[int]], features: Sequence[Any]) -> list[list[tuple[str, ...]]]:
     """Sentences of tokens as tuples of strings."""
+    if not features:
+        raise ValueError(f"{grid.name}: there is no column to describe a token.")
     tokens = list(zip(*(grid.cells(title) for title in features), strict=True))
     return [[tokens[r] for r in own] for own in rows]
 

@@ -1,0 +1,86 @@
+"""Tensors that do not fit, found by the campaign: each is a message, and none reaches a loop that reads beyond it."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import partwise  # noqa: E402
+from partwise.torch import CRF, Alignment, Assignment, Constituency, DependencyTree, LinearChain, SemiMarkov, structured_loss  # noqa: E402
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture(autouse=True)
+def interpreted():
+    with partwise.interpret():
+        yield
+
+
+@pytest.mark.parametrize(
+    ("made", "allowed"),
+    [
+        (lambda: SemiMarkov(torch.zeros(1, 1, 1, 4), lengths=[1]), (0, 1, 8)),
+        (lambda: SemiMarkov(torch.zeros(1, 2, 1, 4)), (3, 1, 2, 8)),
+        (lambda: LinearChain(torch.zeros(3, 2, 1), lengths=[1, 1, 1]), (3, 2, 4)),
+        (lambda: DependencyTree(torch.zeros(1, 2, 3)), (5, 2, 3)),
+        (lambda: Constituency(torch.zeros(1, 3, 3)), (2, 3, 3)),
+        (lambda: Alignment(torch.zeros(1, 2, 2), 0.0, 0.0), (0, 2, 2)),
+        (lambda: Assignment(torch.zeros(1, 2, 2)), (2, 2, 2)),
+    ],
+)
+def test_what_is_allowed_does_not_make_scores_larger_or_smaller(made, allowed):
+    """Broadcast, a set of another shape would leave loops with fewer scores than their lengths say."""
+    with pytest.raises(ValueError, match="shape"):
+        _ = made().restricted(torch.ones(allowed, dtype=torch.bool)).argmax
+
+
+def test_costs_do_not_make_scores_larger():
+    found = DependencyTree(torch.zeros(1, 2, 3))
+    with pytest.raises(ValueError, match="must have the shape of the scores"):
+        structured_loss(found, torch.tensor([[0, 1]]), "hinge", cost=torch.ones(4, 1, 1, 1))
+
+
+def test_an_empty_batch_has_empty_answers():
+    assert LinearChain(torch.zeros(0, 3, 4), torch.zeros(4, 4), torch.zeros(4), torch.zeros(0, 4)).argmax.shape == (0, 3)
+    none = SemiMarkov(torch.zeros(1, 3, 0, 2), lengths=[0])
+    assert none.score_of(torch.zeros(1, 3, dtype=torch.int64)).tolist() == [0.0]
+
+
+def test_targets_and_masks_that_are_none():
+    chain = LinearChain(torch.zeros(1, 2, 3))
+    assert float(structured_loss(chain, [[0, 1]], "hinge")) == 2.0  # type: ignore[arg-type]
+    with pytest.raises((ValueError, TypeError, RuntimeError)):
+        structured_loss(chain, None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="a label for each token"):
+        chain.score_of(torch.zeros(1, 2, 1, dtype=torch.int64))
+    with pytest.raises(ValueError, match="Sets of labels must have the shape of the emissions"):
+        structured_loss(LinearChain(torch.zeros(1, 2, 2)), torch.ones(2, dtype=torch.bool), "hinge")
+    with pytest.raises(ValueError, match="'mask' must be a tensor"):
+        SemiMarkov(torch.zeros(1, 2, 1, 2), mask=[[1, 1]])
+    with pytest.raises(TypeError, match="tags must be a tensor, got list"):
+        CRF(3, batch_first=True)(torch.zeros(1, 2, 3), [[0, 1]])
+    with pytest.raises(ValueError, match="is no segment"):
+        SemiMarkov(torch.zeros(1, 2, 2, 3)).score_of(torch.tensor([[2**31, 2**31 - 3]]))
+    with pytest.raises(ValueError, match="Sets of columns must have the shape"):
+        structured_loss(Assignment(torch.zeros(1, 2, 2)), torch.ones(1, 2, dtype=torch.bool), "hinge")
+
+
+@pytest.mark.parametrize(
+    "made", [lambda: LinearChain(torch.zeros(1, 2, 3), stop=0.0), lambda: SemiMarkov(torch.zeros(1, 2, 1, 2), stop=0.0)]
+)
+def test_scores_that_are_no_tensors(made):
+    with pytest.raises(ValueError, match="'stop' must be a floating-point tensor"):
+        made()
+
+
+def test_gaps_of_one_sequence_only():
+    with pytest.raises(ValueError, match="a pair. Got 1"):
+        Alignment(torch.zeros(1, 2, 2), [torch.zeros(1, 2)], 0.0)
+
+
+@pytest.mark.parametrize("transition", [(0, 99), (-1, 0), (3, None)])
+def test_constraints_on_labels_that_are_not_there(transition):
+    with pytest.raises(ValueError, match="is not one of 3 labels"):
+        CRF(3, constraints=[transition])
