@@ -245,7 +245,8 @@ def _tell(why: str) -> None:
 @functools.cache
 def shelf(path: Path | None) -> Shelf | None:
     """What is in a folder; None if there is nothing that can be used."""
-    if path is None or (path == PACKAGE / "frozen_code" and not path.is_dir()):  # a folder that somebody has named should be there
+    # a folder that somebody has named should be there, ours need not
+    if path is None or (path == PACKAGE / "frozen_code" and not path.is_dir()):
         return None
     try:
         return Shelf(path)

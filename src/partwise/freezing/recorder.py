@@ -72,7 +72,7 @@ def recording(calls: dict[Call, None]) -> Iterator[None]:
 
 
 def run(*words: Any) -> bool:
-    """Whether a command was carried out; what is refused is none of the usual ones. ImportError where something is not installed."""
+    """Whether a command was carried out; what is refused is none of the usual ones. ImportError if something is not installed."""
     from partwise.cli.app import app
 
     with contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())), contextlib.redirect_stderr(io.StringIO()):

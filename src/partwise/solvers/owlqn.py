@@ -19,8 +19,8 @@ every step, pairs (s, y) of others mislead H, and a coordinate that goes uphill 
 it spoils the direction: where features are correlated, d rightly has other signs than -pg, and hundreds of iterations become
 thousands. So it is done as long as the last iteration lowered P by more than 0.3 % of P (`STEEP`).
 
-**The scale** is that of `lbfgs`, D = (1 + F)^(1/3), until then, and D = (1 + F)^(1/2) from then on (`sharpened`): weights that are
-to be zero become so earlier. Both rules were found on the training parts of CoNLL-2002 Spanish and WNUT-17; ``python -m
+**The scale** is that of `lbfgs`, D = (1 + F)^(1/3), until then, and D = (1 + F)^(1/2) from then on (`sharpened`): weights that
+are to be zero become so earlier. Both rules were found on the training parts of CoNLL-2002 Spanish and WNUT-17; ``python -m
 benchmarks.crfsuite_curves`` has the objective beside CRFsuite's, iteration by iteration.
 
 **The certificate** is the bound of `partwise.losses.penalty`: the dual point that w suggests, mixed with the targets until it is

@@ -86,7 +86,9 @@ def test_crfpp_itself_says_the_same(tmp_path, factor):
     theirs, ours = pycrfpp.Tagger(f"-m {tmp_path / 'model'} -v 2"), read_crfpp_model(text.encode())
     rng = np.random.default_rng(0)
     for n in (1, 2, 3, 7):
-        sentence = [(str(word), str(tag)) for word, tag in zip(rng.choice(list("abc"), n), rng.choice(list("NV"), n), strict=True)]
+        sentence = [
+            (str(word), str(tag)) for word, tag in zip(rng.choice(list("abc"), n), rng.choice(list("NV"), n), strict=True)
+        ]
         theirs.clear()
         for token in sentence:
             theirs.add(" ".join(token))
