@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
-from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, laid_end_to_end
+from partwise.torch.distribution import StructuredDistribution, check_scores
+from partwise.torch.end_to_end import EndToEnd, laid_end_to_end
 
 
 class Alignment(StructuredDistribution):
@@ -62,10 +63,10 @@ class Alignment(StructuredDistribution):
         local: bool = False,
         validate: bool = True,
     ):
-        self.second: Packing | None = None
+        self.second: EndToEnd | None = None
         if cu_seqlens is not None:
             match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
-            self.second = Packing(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
+            self.second = EndToEnd(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
             match = self.packing.padded(check_scores(match, "match", 2, validate))
             lengths = torch.stack([self.packing.lengths, self.second.lengths], 1)
             if match.shape[2] != self.second.width:

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from partwise.torch import reference
 from partwise.torch.chain_ops import ChainBatch, chain_loss
-from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores, laid_end_to_end
+from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
+from partwise.torch.end_to_end import laid_end_to_end
 from partwise.torch.operators import compiled_here
 
 

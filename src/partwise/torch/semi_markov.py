@@ -8,7 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores, laid_end_to_end
+from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.end_to_end import laid_end_to_end
 from partwise.torch.linear_chain import lengths_of, transitions_table
 
 

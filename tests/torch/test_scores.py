@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
+import torch
 
-import partwise  # noqa: E402
-from partwise.torch import CRF, Alignment, Assignment, Constituency, DependencyTree, LinearChain, SemiMarkov, structured_loss  # noqa: E402
+import partwise
+from partwise.torch import CRF, Alignment, Assignment, Constituency, DependencyTree, LinearChain, SemiMarkov, structured_loss
 
 pytestmark = pytest.mark.interpreted
 
