@@ -11,7 +11,7 @@ from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
-from partwise.solvers import SOLVERS, make_task, solve, weight_scale
+from partwise.solvers import SOLVERS, lbfgs, make_task, solve, weight_scale
 from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
 from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
@@ -186,7 +186,7 @@ def test_an_interrupt_keeps_the_last_point_and_can_be_resumed(monkeypatch, at):
             raise KeyboardInterrupt
         return objective(*arguments)
 
-    monkeypatch.setattr(module, "objective", interrupted)
+    monkeypatch.setattr(lbfgs, "objective", interrupted)
     seen = [np.zeros(kernels.n_weights(problem))]
     result = solve(problem, "crf", "lbfgs", tol=1e-10, callbacks=[lambda record: seen.append(record.weights())])
     assert result.status == "interrupted"

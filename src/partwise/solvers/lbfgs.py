@@ -9,8 +9,8 @@ y = g' - g,
         w <- w + t d; the new pair replaces the oldest
 
 **The scale of weights** (D) is that of `partwise.solvers.weight_scale`, from one pass over the examples at w = 0: frequent
-features have a thousand times the curvature of rare ones, and m pairs are few to learn that from. All below is L-BFGS with D = I in the
-variables D^1/2 w.
+features have a thousand times the curvature of rare ones, and m pairs are few to learn that from. All below is L-BFGS with D = I
+in the variables D^1/2 w.
 
 The stopping rule is a certificate, not a guess: P(w) - D = 1/2 ||g||^2 (see `partwise.objective`), known after every iteration
 without another pass. A partially labelled problem is not convex: there 1/2 ||g||^2 certifies a stationary point only.

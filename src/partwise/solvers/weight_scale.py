@@ -1,7 +1,8 @@
 """The scale of weights, for `lbfgs` and `owlqn`: how sharply the objective bends along each weight, roughly and beforehand.
 
 Frequent features have a thousand times the curvature of rare ones, and a quasi-Newton method with a few pairs takes long to
-learn that: from the identity the first fifty iterations go by. The squares of gradients at w = 0, one more pass, tell frequent from rare:
+learn that: from the identity the first fifty iterations go by. The squares of gradients at w = 0, one more pass, tell frequent
+from rare:
 
     D_j = (1 + F_j)^(1/3),     F = sum_i C_i (grad L_i(0))^2, entry by entry
 
