@@ -13,8 +13,8 @@ A block of the page begins with a marker and ends with ``<!-- end of results -->
 Cells count if they are of the present version of the experiment. Where some are missing, rows that need them are left out and
 the page says so. A test compares the page with the files, so no number of a table can be edited by hand. No data are needed.
 
-Where one method of an experiment has changed, ``--forget method=ramp`` takes its cells out; ``partwise reproduce NAME --from`` the
-file of the others then runs these alone. (A new `Experiment.version` is for what changes all of them.)
+Where one method of an experiment has changed, ``--forget method=ramp`` takes its cells out; ``partwise reproduce NAME --from``
+the file of the others then runs these alone. (A new `Experiment.version` is for what changes all of them.)
 """
 
 from __future__ import annotations
