@@ -210,6 +210,10 @@ def test_single_words_may_be_all_that_is_edited(driver, tmp_path):
     _, page = write_page(tmp_path, SENTENCES, [(0, 1, "N"), (0, 2, "D")], whole=False)
     opened(driver, page)
     assert len(driver.find_elements("css selector", ".passage button")) == 1
+    press(driver, "a")  # what is decided about one word is seen beside the others of its sentence
+    assert text_of(driver, "where") == "2 / 2" and labels_shown(driver) == [["D"], ["V", "N"], ["V", "D?"]]
+    press(driver, "u", "j")
+    assert labels_shown(driver) == [["D"], ["V"], ["V", "D?"]]
 
 
 @pytest.mark.slow
