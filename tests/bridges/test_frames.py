@@ -144,7 +144,7 @@ def test_what_is_no_frame_and_titles_that_two_columns_have():
         (
             "DependencyParser",
             {"sentence": [1, 2, 1], "form": ["a", "b", "c"], "head": [0, 7, 1]},
-            "row 1, sentence 1: the head of",
+            "row 1, sentence 1: the head",
         ),
         ("DependencyParser", {"sentence": [1, 1], "form": ["a", "b"]}, "no head of any word is known"),
         ("ConstituencyParser", {"tree": ["(S (A a))", "(S (A a)"]}, "the frame, row 1: this bracket is never closed"),

@@ -67,10 +67,9 @@ class Component:
         X, y = self.training_data(get_examples())
         if not X:
             raise ValueError(f"{self.name}: there is no example with the annotation that it learns from.")
-        if self.marginals and not get_loss(self.settings["loss"]).is_smooth:
-            raise ValueError(
-                f"{self.name}: marginals need a loss with probabilities, 'crf' or 'softmax_margin'. Got {self.settings['loss']!r}."
-            )
+        loss = self.settings["loss"]
+        if self.marginals and not get_loss(loss).is_smooth:
+            raise ValueError(f"{self.name}: marginals need a loss with probabilities, 'crf' or 'softmax_margin'. Got {loss!r}.")
         self.model_ = self.new_estimator().fit(X, y)
 
     def update(self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: Any = None) -> dict[str, float]:
