@@ -125,9 +125,7 @@ def to_columns(documents: Iterable[AnnotatedText], adjust: bool = False) -> str:
         for (start, end), label in zip(tokens, labels, strict=True):
             word = document.text[start:end]
             if BLANK.search(word):
-                raise ValueError(
-                    f"{document.place or f'text {n}'}: token {start}-{end} {word!r} has a blank in it, which a column file cannot hold."
-                )
+                raise ValueError(f"{name}: token {start}-{end} {word!r} has a blank in it; a column file cannot hold that.")
             if lines and lines[-1] and "\n" in document.text[before:start]:
                 lines.append("")
             lines.append(f"{word}\t{start}\t{end}\t{BLANK.sub('_', label)}")
