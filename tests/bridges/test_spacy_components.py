@@ -70,6 +70,7 @@ def test_tags_and_trees():
     assert nlp.pipe_labels["partwise_tagger"] == ["D", "N", "V"] and set(nlp.pipe_labels["partwise_parser"]) == set(given["deps"])
     scores = nlp.evaluate(examples)
     assert scores["dep_uas"] == 1.0 and scores["tag_acc"] == 1.0
+    assert set(scores["dep_las_per_type"]) == {"det", "nmod:poss", "ROOT"}
     assert len(nlp("")) == 0
 
 

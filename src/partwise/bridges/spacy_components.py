@@ -213,6 +213,11 @@ class Tags(SequenceComponent):
         return Scorer.score_token_attr(examples, "tag")
 
 
+def name_of(token: Any, attribute: str) -> str:
+    """A relation by its name, which is a number in `token.dep`: scores of each relation are told by it."""
+    return token.vocab.strings[getattr(token, attribute)]
+
+
 class Dependencies(Component):
     """``partwise_parser``: sets heads and relations, sentence by sentence; without sentence boundaries a document is one tree."""
 
@@ -279,7 +284,7 @@ class Dependencies(Component):
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Attachment scores, punctuation left out, as spaCy counts them."""
-        return Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
+        return Scorer.score_deps(examples, "dep", getter=name_of, ignore_labels=("p", "punct"))
 
 
 SHARED = {"loss": "hinge", "C": None, "solver": "auto", "max_epochs": None, "l1_ratio": 0.0, "marginals": False}
