@@ -8,7 +8,7 @@ pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch"
 import torch
 
 from partwise.torch import Alignment, Constituency, DependencyTree, LinearChain, reference_only
-from torch_cases import CASES, alignment, chain, constituency, enumerated, tree
+from torch_cases import CASES, alignment, chain, constituency, enumerated, rules, segments, siblings, stepwise, tree
 
 
 @pytest.fixture(params=CASES)
@@ -87,9 +87,9 @@ def test_samples_come_as_often_as_they_are_probable(case):
     assert torch.equal(drawn, again)
 
 
-@pytest.mark.parametrize("make", [chain, tree, constituency])
+@pytest.mark.parametrize("make", [chain, stepwise, segments, tree, siblings, constituency, rules])
 def test_gradients_of_first_and_second_order(make):
-    given = make(lengths=(2, 1))
+    given = make(lengths=(2, 1) if make is not siblings else (3, 1))
 
     def sums(*scores):
         return given._with(place(given, scores)).log_partition
@@ -107,7 +107,7 @@ def place(distribution, scores):
     return [next(given) if t.is_floating_point() else t for t in distribution.tensors]
 
 
-@pytest.mark.parametrize("make", [chain, tree, constituency, alignment])
+@pytest.mark.parametrize("make", [chain, stepwise, segments, tree, siblings, constituency, rules, alignment])
 def test_operators_are_what_torch_expects(make):
     from partwise.torch.operators import OPERATORS
 
@@ -251,6 +251,21 @@ def test_devices_must_agree():
 def test_bad_input_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_padding_may_hold_anything(case):
+    """Neither sums nor gradients of any order nor best outputs look at it."""
+    given = case(lengths=((2, 3), (1, 2)) if "al" in case().structure and case().structure == "alignment" else (3, 1))
+    padded = [padded_with_nan(t, k, given) for k, t in enumerate(given.tensors)]
+    other = given._with(padded)
+    for reference in (False, True):
+        with reference_only() if reference else contextlib.nullcontext():
+            for one, two in ((given.log_partition, other.log_partition), (given.entropy, other.entropy)):
+                torch.testing.assert_close(one, two)
+            of = [s for s in padded if s.is_floating_point()]
+            found = torch.autograd.grad(other.entropy.sum(), of, allow_unused=True)
+            assert all(g is None or g.isfinite().all() for g in found)
+    assert torch.equal(given.argmax, other.argmax)
 
 
 def test_empty_batches():
