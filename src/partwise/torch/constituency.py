@@ -118,11 +118,10 @@ class Constituency(StructuredDistribution):
 
         Examples
         --------
-        >>> words = torch.log(torch.tensor([[[0.5], [0.5], [0.5]]]))  # one tag, two words of equal probability
-        >>> rules = torch.log(torch.tensor([[[0.0, 0.3], [0.0, 0.7]]]))  # S -> tag S, S -> tag tag
-        >>> tree = Constituency.of_grammar(words, rules.view(1, 2, 2).mT)  # as it were: S -> S tag
-        >>> [round(float(p), 4) for p in tree.log_partition.exp()]  # 0.3 * 0.7 * 0.5 ** 3
-        [0.0262]
+        >>> words = torch.full((1, 3, 1), 0.5).log()  # three words of probability 0.5 each, below one tag
+        >>> rules = torch.tensor([[[0.0, 0.0], [0.2, 0.8]]]).log()  # S -> tag S, S -> tag tag
+        >>> [round(float(p), 4) for p in Constituency.of_grammar(words, rules).log_partition.exp()]  # 0.2 * 0.8 * 0.5 ** 3
+        [0.02]
         """
         rules, words = check_scores(rules, "rules", rules.dim() if rules.dim() in (3, 4) else 3), check_scores(words, "words", 3)
         (B, n, P), S = words.shape, rules.shape[-3]

@@ -70,6 +70,9 @@ def segments_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Se
     n = lengths.shape[0]
     if n == 0 or T == 0:
         return nothing_to_sum(n, *tensors)
+    ends_at = torch.arange(T)[:, None] + torch.arange(1, D + 1)
+    there = (ends_at <= lengths.cpu()[:, None, None]).to(codes.device)  # what reaches over the end may be anything
+    segments = torch.where(there[..., None], segments, torch.zeros((), dtype=segments.dtype, device=codes.device))
     before = [transitions[:, K].expand(n, K)]  # what the labels before say to a segment that begins at t
     ends: list[Tensor] = []
     for e in range(T):
@@ -136,10 +139,11 @@ def scores_of_arcs(arcs: Tensor, lengths: Tensor) -> Tensor:
     """Sums over labels, (B, n, n + 1): -inf for a word itself, and 0 for padding, which may hold anything."""
     place = torch.arange(arcs.shape[2], device=arcs.device)
     inside = place <= lengths[:, None]
-    there = inside[:, 1:, None] & inside[:, None]
+    itself = place[1:, None] == place
+    there = inside[:, 1:, None] & inside[:, None] & ~itself
     arcs = torch.where(there[..., None], arcs, torch.zeros((), dtype=arcs.dtype, device=arcs.device))
     scores = log_sum_exp(arcs, -1) if arcs.shape[-1] != 1 else arcs[..., 0]
-    return scores.masked_fill(place[1:, None] == place, -math.inf)
+    return scores.masked_fill(itself, -math.inf)
 
 
 def sibling_tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
