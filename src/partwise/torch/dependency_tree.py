@@ -8,20 +8,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
 from partwise.torch.end_to_end import laid_end_to_end
 
 
 class DependencyTree(StructuredDistribution):
     """The distribution over trees whose arcs have scores.
 
-        s(y) = sum_m arcs[m, head(m), label(m)],        the arcs head(m) -> m being a tree below the root
+        s(y) = sum_m arcs[m, head(m), label(m)]  +  sum_m siblings[m, head(m), next(m)]
+
+    the arcs head(m) -> m being a tree below the root, and next(m) the next word towards the head that hangs from it on the side of
+    m; 0 if there is none.
 
     Parameters
     ----------
     arcs : Tensor (B, n, n + 1) or (B, n, n + 1, L), or (words, n + 1) or (words, n + 1, L) with `cu_seqlens`
         Score of the arc to word m (0 .. n - 1) from head h: 0 is the root, h the h-th word. What a word has for itself is never
         looked at, and padding may hold anything.
+    siblings : Tensor (B, n, n + 1, n + 1), or (words, n + 1, n + 1) with `cu_seqlens`, optional
+        Scores of second order, of projective trees: siblings[m, h, r] of the arc to word m from head h where the r-th word is the
+        next one towards the head that hangs from it, too; r = 0 if there is none.
     lengths : integers (B,), optional
         Words of each sentence; all n by default.
     cu_seqlens : integers (B + 1,), optional
@@ -37,8 +43,11 @@ class DependencyTree(StructuredDistribution):
     Notes
     -----
     An output is (B, n) integers: the head of each word, and ``head * L + label`` where there are labels (`heads_of` takes them
-    apart). `marginals` has the shape of `arcs`. Cost: O(n^2 L), and O(n^2) time for the best tree, O(n^3) for the best projective
-    one and for sums.
+    apart). `marginals` has the shape of `arcs`, and is a pair where there are siblings. Cost: O(n^2 L), and O(n^2) time for the best
+    tree, O(n^3) for the best projective one and for sums.
+
+    Spanning trees without directions are trees below the first node, whichever it is: of symmetric scores (B, N, N) they are
+    ``DependencyTree(scores[:, 1:], single_root=False)``, nodes 1 to N - 1 being the words.
 
     Examples
     --------
@@ -54,6 +63,7 @@ class DependencyTree(StructuredDistribution):
     def __init__(
         self,
         arcs: Tensor,
+        siblings: Tensor | None = None,
         *,
         lengths: Any = None,
         cu_seqlens: Any = None,
@@ -72,7 +82,18 @@ class DependencyTree(StructuredDistribution):
             raise ValueError(f"'arcs' must have one more head than words, the root: (B, {n}, {n + 1}). Got {tuple(arcs.shape)}.")
         lengths = check_lengths(lengths, B, n, "sentence")
         arcs = arcs if self.labelled else arcs[..., None]
-        super().__init__((arcs,), lengths, [arcs.shape[-1], int(projective), int(single_root)], n)
+        if siblings is None:
+            super().__init__((arcs,), lengths, [arcs.shape[-1], int(projective), int(single_root)], n)
+            return
+        if not projective:
+            raise ValueError("Scores of 'siblings' are for projective trees: say projective=True.")
+        siblings = check_scores(siblings, "siblings", 4 if self.packing is None else 3, validate)
+        check_device(siblings, "siblings", arcs, "arcs")
+        siblings = self._padded_rows(siblings).to(arcs.dtype)
+        if siblings.shape != (B, n, n + 1, n + 1):
+            raise ValueError(f"'siblings' must have shape ({B}, {n}, {n + 1}, {n + 1}). Got {tuple(siblings.shape)}.")
+        self.structure = "sibling_tree"
+        super().__init__((arcs, siblings), lengths, [arcs.shape[-1], int(single_root)], n)
 
     @property
     def n_labels(self) -> int:
@@ -101,27 +122,44 @@ class DependencyTree(StructuredDistribution):
         return outputs
 
     def score_of(self, outputs: Tensor) -> Tensor:
-        (arcs,) = self.tensors
+        arcs, *siblings = self.tensors
         outputs = self.check_outputs(outputs).to(arcs.device)
         gained = arcs.flatten(2).gather(2, outputs[..., None])[..., 0]
+        if siblings:
+            heads = self.heads_of(outputs)[0]
+            places = heads * arcs.shape[2] + self._next_siblings(heads)
+            gained = gained + siblings[0].flatten(2).gather(2, places[..., None])[..., 0]
         return torch.where(self._inside(), gained, 0.0).sum(1)
+
+    def _next_siblings(self, heads: Tensor) -> Tensor:
+        """Of each word the next one towards its head that hangs from it, too; 0 if there is none."""
+        n = heads.shape[1]
+        word = torch.arange(1, n + 1, device=heads.device)
+        one, two, head = word[:, None], word, heads[..., None]
+        between = (heads[:, None] == head) & (two > torch.minimum(one, head)) & (two < torch.maximum(one, head))
+        near = torch.where(between & self._inside()[:, None], n + 1 - (one - two).abs(), 0)
+        if not n:
+            return heads
+        top, at = near.max(-1)
+        return torch.where(top > 0, at + 1, 0)
 
     def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
         """1 for a wrong head; for a wrong label of the right head `cost`, 1 by default. Sets of arcs, bool: 1 outside the set."""
-        (arcs,) = self.tensors
+        arcs, *others = self.tensors
+        rest = [None] * len(others)
         if isinstance(target, Tensor) and target.dtype == torch.bool:
             fine = self._full(target)
-            return [(~fine).to(arcs) * fine.flatten(2).any(-1)[..., None, None]]
+            return [(~fine).to(arcs) * fine.flatten(2).any(-1)[..., None, None], *rest]
         heads, labels = self.heads_of(self.check_outputs(target).to(arcs.device))
         wrong = (torch.arange(arcs.shape[2], device=arcs.device) != heads[..., None])[..., None]
         other = (torch.arange(arcs.shape[3], device=arcs.device) != labels[..., None])[..., None, :]
         of_label = torch.as_tensor(1.0 if cost is None else cost).to(arcs)
-        return [torch.where(wrong, torch.ones_like(of_label), torch.where(other, of_label, torch.zeros_like(of_label)))]
+        return [torch.where(wrong, torch.ones_like(of_label), torch.where(other, of_label, torch.zeros_like(of_label))), *rest]
 
     def restricted(self, allowed: Tensor) -> DependencyTree:
         """Only arcs that are allowed: bool, in the shape of the arcs."""
-        (arcs,) = self.tensors
-        return self._with([arcs.masked_fill(~self._full(allowed), -torch.inf)])
+        arcs, *siblings = self.tensors
+        return self._with([arcs.masked_fill(~self._full(allowed), -torch.inf), *siblings])
 
     def _full(self, allowed: Tensor) -> Tensor:
         allowed = self._padded_rows(allowed.to(self.tensors[0].device))
@@ -132,6 +170,7 @@ class DependencyTree(StructuredDistribution):
             shape = tuple(self.tensors[0].shape)
             raise ValueError(f"Sets must have the shape of the scores, {shape}. Got {tuple(allowed.shape)}.") from None
 
-    def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
-        (arcs,) = tensors
-        return self._packed_rows(arcs if self.labelled else arcs[..., 0])
+    def _shaped(self, tensors: Sequence[Tensor]) -> Any:
+        arcs, *siblings = tensors
+        arcs = self._packed_rows(arcs if self.labelled else arcs[..., 0])
+        return (arcs, self._packed_rows(siblings[0])) if siblings else arcs

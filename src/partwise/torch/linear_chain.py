@@ -102,6 +102,48 @@ class LinearChain(StructuredDistribution):
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop, *steps)
         super().__init__(tensors, lengths, [L, width, int(packing is None)], width)
 
+    @classmethod
+    def hmm(
+        cls,
+        observed: Tensor,
+        initial: Tensor,
+        transitions: Tensor,
+        emissions: Tensor,
+        *,
+        lengths: Any = None,
+        mask: Tensor | None = None,
+        validate: bool = True,
+    ) -> LinearChain:
+        """A hidden Markov model, given what was observed: `log_partition` is then the log-likelihood of the observations.
+
+        Parameters
+        ----------
+        observed : integers (B, T)
+            Numbers of symbols; of padding, any of them.
+        initial : Tensor (L,)
+            Log probabilities of the first state.
+        transitions : Tensor (L, L)
+            Log probabilities of a state (column) after another (row).
+        emissions : Tensor (L, V)
+            Log probabilities of each symbol (column) in each state.
+
+        Examples
+        --------
+        >>> half = torch.full((2, 2), 0.5).log()
+        >>> [round(float(p), 4) for p in LinearChain.hmm(torch.tensor([[0, 1, 1]]), half[0], half, half).log_partition.exp()]
+        [0.125]
+        """
+        observed, V = torch.as_tensor(observed), check_scores(emissions, "emissions", 2, validate).shape[1]
+        if observed.dim() != 2 or observed.is_floating_point():
+            raise ValueError(f"'observed' must be integers (B, T). Got {observed.dtype}, shape {tuple(observed.shape)}.")
+        if observed.device.type == "cpu" and not torch.compiler.is_compiling():
+            wrong = ((observed < 0) | (observed >= V)).nonzero()
+            if len(wrong):
+                i, t = wrong[0].tolist()
+                raise ValueError(f"sequence {i}, token {t}: symbols must be in [0, {V}). Got {int(observed[i, t])}.")
+        found = torch.nn.functional.embedding(observed.to(emissions.device), emissions.mT)
+        return cls(found, transitions, initial, lengths=lengths, mask=mask, validate=validate)
+
     @property
     def n_labels(self) -> int:
         """L."""
