@@ -13,7 +13,8 @@ from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
 from partwise.solvers import SOLVERS, make_task, solve
-from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, ROOT, LineSearch, Memory, Trial, learn, move, scaling
+from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
+from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
 
 ROUNDING = 3e-15

@@ -193,16 +193,19 @@ def check_features(problem: GraphProblem) -> None:
     check_offsets("features", features, V + F, n)
     check_numbers("start", problem.start, n, 0, max(problem.n_weights, 1))
     check_reals("value", problem.value, n)
-    check_numbers("ties", problem.ties, len(problem.ties), -1, max(problem.n_weights, 1))
-    check_numbers("tie", problem.tie, F, -1, len(problem.ties) + 1)
-    tables = inner_sizes(g.table, problem.factors)
-    tied = problem.tie >= 0
-    expect((problem.tie[tied] + tables[tied] <= len(problem.ties)).all(), "tie points beyond the ties")
-    reach = tables.copy()  # of each table: how far beyond its first weight others are
-    for f in np.flatnonzero(tied).tolist():
-        reach[f] = problem.ties[problem.tie[f] : problem.tie[f] + tables[f]].max(initial=-1) + 1
+    check_numbers("ties", problem.ties, len(problem.ties), -1 - max(problem.n_weights, 1), max(problem.n_weights, 1))
+    check_numbers("tie", problem.tie, n, -1, len(problem.ties) + 1)
     graph_of_variable, graph_of_factor = owners(problem.variables), owners(problem.factors)
-    sizes = np.empty(V + F, np.int64)  # graph by graph, variables first
-    sizes[np.arange(V) + problem.factors[:-1][graph_of_variable]] = g.states
-    sizes[np.arange(F) + problem.variables[1:][graph_of_factor]] = reach
-    expect((problem.start + np.repeat(sizes, np.diff(features)) <= problem.n_weights).all(), "start points beyond the weights")
+    variables = np.arange(V) + problem.factors[:-1][graph_of_variable]  # graph by graph, variables first
+    factors = np.arange(F) + problem.variables[1:][graph_of_factor]
+    sizes = np.empty(V + F, np.int64)
+    sizes[variables], sizes[factors] = g.states, inner_sizes(g.table, problem.factors)
+    sizes = np.repeat(sizes, np.diff(features))
+    tied = np.flatnonzero(problem.tie >= 0)
+    expect((problem.tie[tied] + sizes[tied] <= len(problem.ties)).all(), "tie points beyond the ties")
+    # of each feature: how far beyond its first weight others are
+    numbers = np.maximum(problem.ties, -2 - problem.ties)  # -1: no weight; -2 - t: weight t with the other sign
+    pairs, which = np.unique(np.stack([problem.tie[tied], sizes[tied]]), axis=1, return_inverse=True)
+    reach = [numbers[tie : tie + size].max(initial=-1) + 1 for tie, size in pairs.T.tolist()]
+    sizes[tied] = np.array(reach, np.int64)[which.reshape(-1)]
+    expect((problem.start + sizes <= problem.n_weights).all(), "start points beyond the weights")
