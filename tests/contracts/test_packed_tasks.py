@@ -328,8 +328,10 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert len(partwise.PackedCorpus("two.packed")) == 6
     status, said = run("train", "tag", "two.packed", "-o", "model", "--dev", file, "--epochs", "2")
     assert status == 0 and "dev: " in said, said
+    Path("three.packed.partial").mkdir()
+    assert "left unfinished" in run("train", "tag", "three.packed", "-o", "model")[1]
     status, said = run("train", "parse", "two.packed", "-o", "model")
     assert status == 1 and "packed for 'partwise train tag'" in said
     status, said = run("train", "tag", "two.packed", "-o", "model", "--label-column", "1")
     assert status == 1 and "--label-column was decided when" in said
-    assert "no such file" in run("pack", "tag", "nowhere.txt", "-o", "three.packed")[1]
+    assert "no such file" in run("pack", "tag", "nowhere.txt", "-o", "four.packed")[1]

@@ -63,6 +63,12 @@ def test_mixing_learns_and_depends_on_the_parts_alone(corpus, solver, loss):
 
 
 @pytest.mark.interpreted
+def test_threads_that_have_nothing_to_do_are_told_of(corpus):
+    with partwise.interpret(), pytest.warns(UserWarning, match=r"8 shards.* 2 of 10 threads .*--shard-megabytes 0\.01"):
+        assert len(partwise.PackedCorpus(corpus.path).places("parts", 10)) == corpus.n_shards == 8
+
+
+@pytest.mark.interpreted
 def test_what_cannot_is_refused(corpus):
     with partwise.interpret():
         with pytest.raises(ValueError, match="'sdm' keeps something for every example.*lbfgs"):
