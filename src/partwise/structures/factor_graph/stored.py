@@ -30,6 +30,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WRITTEN,
     FactorLayout,
     layout_for,
 )
@@ -64,9 +65,10 @@ def _(problem: GraphProblem) -> None:
     check_factors(problem)
     check_features(problem)
     choices = np.where(g.states == 1, 2, g.states)
-    for name, states, least in (("gold", problem.gold, -1), ("targets", problem.targets, 0)):
+    check_int("hidden", problem.hidden, 1, MOST_STATES)
+    for name, states, least, of in (("gold", problem.gold, -1, problem.hidden), ("targets", problem.targets, 0, 1)):
         check_numbers(name, states, V, least, MOST_STATES)
-        expect((states < choices).all(), f"{name} has states that are not there")
+        expect(((states.astype(np.int64) + 1) * of <= choices).all(), f"{name} has states that are not there")
     check_reals("weight", problem.weight, V)
     parts = np.diff(problem.parts)[owners(problem.variables)]
     check_numbers("cost_at", problem.cost_at, V, -1, int(parts.max(initial=0)) + 1)
@@ -117,6 +119,7 @@ def check_factors(problem: GraphProblem) -> None:
     g, graph = problem.graphs, owners(problem.factors)
     F, P = len(g.kind), len(g.literal)
     check_numbers("kind", g.kind, F, 0, len(NAMES))
+    expect(not (g.kind == WRITTEN).any(), "there are factors written in Python, which are in no file")
     expect(isinstance(g, layout_for(g.kind)), "there are trees, and the layout is for graphs without")
     ports, slots = (inner_sizes(array, problem.factors) for array in (g.ports, g.slots))
     expect((ports >= 0).all() and (slots >= 0).all(), "ports or slots fall")
@@ -193,16 +196,18 @@ def check_features(problem: GraphProblem) -> None:
     check_offsets("features", features, V + F, n)
     check_numbers("start", problem.start, n, 0, max(problem.n_weights, 1))
     check_reals("value", problem.value, n)
-    check_numbers("ties", problem.ties, len(problem.ties), -1, max(problem.n_weights, 1))
-    check_numbers("tie", problem.tie, F, -1, len(problem.ties) + 1)
-    tables = inner_sizes(g.table, problem.factors)
-    tied = problem.tie >= 0
-    expect((problem.tie[tied] + tables[tied] <= len(problem.ties)).all(), "tie points beyond the ties")
-    reach = tables.copy()  # of each table: how far beyond its first weight others are
-    for f in np.flatnonzero(tied).tolist():
-        reach[f] = problem.ties[problem.tie[f] : problem.tie[f] + tables[f]].max(initial=-1) + 1
+    most, ties, tie = problem.n_weights, problem.ties, problem.tie
+    check_numbers("ties", ties, len(ties), -1 - most, max(most, 1))
+    check_numbers("tie", tie, n, -1, len(ties) + 1)
     graph_of_variable, graph_of_factor = owners(problem.variables), owners(problem.factors)
-    sizes = np.empty(V + F, np.int64)  # graph by graph, variables first
+    sizes = np.empty(V + F, np.int64)  # of tables, graph by graph, variables first
     sizes[np.arange(V) + problem.factors[:-1][graph_of_variable]] = g.states
-    sizes[np.arange(F) + problem.variables[1:][graph_of_factor]] = reach
-    expect((problem.start + np.repeat(sizes, np.diff(features)) <= problem.n_weights).all(), "start points beyond the weights")
+    sizes[np.arange(F) + problem.variables[1:][graph_of_factor]] = inner_sizes(g.table, problem.factors)
+    size = np.repeat(sizes, np.diff(features))  # of the table of each feature
+    tied = tie >= 0
+    expect((tie[tied] + size[tied] <= len(ties)).all(), "tie points beyond the ties")
+    for at, entries in np.unique(np.stack([tie[tied], size[tied]]), axis=1).T.tolist():
+        some = ties[at : at + entries]
+        reach = int(np.where(some < 0, -2 - some, some).max(initial=-1)) + 1  # how far beyond its first weight others are
+        size[(tie == at) & (size == entries)] = reach
+    expect((problem.start + size <= most).all(), "start points beyond the weights")
