@@ -1,11 +1,13 @@
 """Files of annotation tools: read, written, and read again they say the same; what does not fit is named."""
 
 import json
+import time
 
 import pytest
 from typer.testing import CliRunner
 
 from partwise.bridges import AnnotatedText, TextSpan, read_annotations, write_annotations
+from partwise.bridges.annotated_text import labels_of
 from partwise.cli.app import app
 
 TEXTS = [
@@ -66,6 +68,30 @@ def test_spans_that_cut_tokens(tmp_path):
         write_annotations(over, tmp_path / "x", "columns")
 
 
+def test_labels_with_blanks_in_them_stay_one_word(tmp_path):
+    """A label is what somebody's file says it is, and must not become lines of another."""
+    text = [AnnotatedText("Ada sleeps", [TextSpan(0, 3, "BIG\tCITY\nT2 0 9\n\nx 0 1 O")])]
+    for name in ("columns", "brat"):
+        write_annotations(text, tmp_path / "file", name)
+        assert said(read_annotations(tmp_path / "file", name)) == [("Ada sleeps"[:10], [(0, 3, "BIG_CITY_T2_0_9__x_0_1_O")])]
+
+
+def test_brat_counts_carriage_returns(tmp_path):
+    text = [AnnotatedText("Ada\r\nmet Bob", [TextSpan(9, 12, "PER")])]
+    write_annotations(text, tmp_path / "file", "brat")
+    assert said(read_annotations(tmp_path / "file", "brat")) == said(text)
+
+
+def test_many_spans_of_many_tokens(tmp_path):
+    """Each span looks at the tokens near it; those that a tool gives may overlap."""
+    n = 20_000
+    text = AnnotatedText("ab " * n, [TextSpan(3 * k, 3 * k + 2, "X") for k in range(n)])
+    begin = time.process_time()
+    assert len(labels_of(text, "text")[1]) == n and time.process_time() - begin < 5.0  # half a minute before
+    over = AnnotatedText("abcdef", [TextSpan(3, 4, "X")], [(0, 6), (1, 2), (3, 4)])
+    assert labels_of(over, "text", adjust=True)[1] == ["B-X", "O", "I-X"]
+
+
 @pytest.mark.parametrize(
     "name, content, why",
     [
@@ -91,6 +117,7 @@ def test_spans_that_cut_tokens(tmp_path):
             "no 'label' in it, but 'spans', as prodigy",
         ),
         ("columns", "a 0 1 O\nb 50000000000 50000000001 O", "line 2: offset 50000000001 is too far away"),
+        ("columns", "b 900000 900001 O\n\n" * 3, "line 3: offset 900001 is too far away"),  # of all texts together
         ("labelstudio", "[3]", "task 1: expected an object with 'data'"),
         ("columns", "a 0 1 O\nbb 2 3 O", "line 2: 'bb' has 2 characters, its offsets say 1"),
         ("columns", "a b O", "line 1: expected a word, its two offsets and a label"),

@@ -44,6 +44,14 @@ def test_templates(templates, tmp_path):
     assert labels == [label for labels in model.predict(X_test) for label in labels]
 
 
+def test_expressions_look_at_the_beginning_of_a_cell(tmp_path):
+    """As those of a model do: it is the same answer, and the same bound on the time it takes."""
+    templates = ["search('x', w[0])", "fullmatch('a*', w[0])"]
+    model = SequenceLabeler(templates=templates, columns=["w"], max_epochs=5).fit([[("x",)], [("a",)]] * 3, [["X"], ["A"]] * 3)
+    text = [[("a" * 300 + "x",)], [("x" + "a" * 300,)]]
+    assert exported(model, tmp_path)(text) == model.predict(text) == [["A"], ["X"]]
+
+
 @pytest.mark.parametrize("as_dicts", [True, False])
 def test_attributes(as_dicts, tmp_path):
     X, y = make_tagged_sequences(12, seed=0, as_dicts=as_dicts)

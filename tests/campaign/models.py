@@ -46,7 +46,21 @@ def more_models() -> list[tuple[Any, dict[str, Any], list[dict[str, Any]]]]:
         return [{"call": name, "with": {"X": "X"}} for name in names]
 
     asked = calls("predict", "predict_segments", "predict_kbest", "predict_marginals")
+    nodes, edges = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([[0, 1], [1, 2]])
+    with_types = [(nodes, edges, None, ["a", "b", "a"]), (nodes[:2], edges[:1], None, ["b", "b"])]
+    graphs, of_nodes = [(nodes, edges), (nodes[:2], edges[:1])], [["u", "v", "u"], ["v", "w"]]
+    of_graphs = [
+        (partwise.GraphLabeler("crf", pairwise="symmetric", max_epochs=2), with_types),
+        (partwise.GraphLabeler(hidden=2, max_epochs=2), graphs),
+        (partwise.GraphLabeler(submodular=True, inference="exact", max_epochs=2), graphs),
+        (partwise.GraphLabeler(pairwise="antisymmetric", max_epochs=2), graphs),
+    ]
+    tagged_words = [[("the", "D"), ("dog", "N")], [("a", "D"), ("cat", "N"), ("sees", "V")]]
+    trees = ["(S (D the) (N dog))", "(S (NP (D a) (N cat)) (V sees))"]
+    bare = partwise.ConstituencyParser(grammar=None, hash_bits=6, max_epochs=2)
     found: list[Any] = [(model.fit(X, segments), {"X": X}, asked) for model in cut]
+    found += [(model.fit(some, of_nodes), {"X": some}, calls("predict", "predict_kbest")) for model, some in of_graphs]
+    found.append((bare.fit(tagged_words, trees), {"X": tagged_words}, calls("predict", "predict_kbest")))
     return found + [(model.fit(words, labels), {"X": words}, calls("predict", "predict_kbest")) for model in tagged]
 
 

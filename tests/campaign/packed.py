@@ -20,10 +20,11 @@ from partwise import kernels
 from partwise.files.named_arrays import together
 from partwise.files.packed_arrays import HEADER, MANIFEST, checksum, npy_header
 from partwise.tasks.common.packed_corpus import PackedCorpus, below, checksum_of, prefix, shared_checksum
-from partwise.tasks.common.registry import TASKS
+from partwise.tasks.common.registry import BY_VERB, TASKS
 
 SHOWN = (ValueError, MemoryError)
 SOLVERS = ("dca", "bmrm", "pegasos", "lbfgs")
+TIED = {"pairwise": "antisymmetric", "hidden": 2}  #: another corpus of graphs
 SMALL = {"parse": {"hash_bits": 6}, "constituency": {"hash_bits": 6}}  #: what keeps an input short
 
 
@@ -36,11 +37,10 @@ class Packed:
         self.places: list[Path] = []
         with partwise.interpret(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for task in TASKS:
-                file = task.command.workload(folder)
-                corpus = partwise.pack(
-                    task.verb, file, folder / f"{task.verb}.packed", shard_megabytes=1e-5, **SMALL.get(task.verb, {})
-                )
+            every = [(task.verb, task.verb, SMALL.get(task.verb, {})) for task in TASKS]
+            for verb, name, how in [*every, ("graph", "tied", TIED)]:
+                file = BY_VERB[verb].command.workload(folder)
+                corpus = partwise.pack(verb, file, folder / f"{name}.packed", shard_megabytes=1e-5, **how)
                 self.places.append(Path(corpus.path))
                 self.read(self.places[-1])
         self.files = [sorted(place.iterdir()) for place in self.places]

@@ -121,7 +121,7 @@ READERS: dict[str, tuple[list[bytes], Callable[[bytes], Any]]] = {
     "alignments": ([sound_files.tiny("align"), b">a\nGATTACA\n>b\nGA-TACA\n"], datasets.read_alignments),
     "tables": ([sound_files.tiny("classify"), sound_files.SVM, b"a\tb\tclass\n1\t2\tx\n3\t4\ty\n"], table),
     "parquet": (sound_files.parquet(), table),
-    "graphs": ([sound_files.tiny("graph")], datasets.read_graphs),
+    "graphs": ([sound_files.tiny("graph"), *sound_files.GRAPHS], datasets.read_graphs),
     "pictures": ([sound_files.pictures()], datasets.read_graphs),
     "factor-graphs": ([sound_files.UAI, sound_files.BAYES, sound_files.FG], factor_graphs),
     "decisions": ([sound_files.decisions()], from_file(decisions)),

@@ -18,6 +18,10 @@ SVM = b"a 1:0.5 3:2\nb 2:1 # note\na 7:1e-3\n"
 CONLLX = b"1\tA\ta\tD\tD\t_\t2\tdet\t_\t_\n2\tdog\tdog\tN\tN\t_\t0\troot\t_\t_\n\n"
 DECIDED = b"a X\nb X\n\nc Y\n"  #: what decisions are about
 TEMPLATES = b"w[0]\nw[-1]|w[0]\nsuffix3(lower(w[0]))\nmatch('[A-Z]+', w[0])\n__BOS__\nU05:%x[-1,0]/%x[0,0]\nB\n# note\n"
+GRAPHS = (
+    b'{"nodes": [[0.3, 1], [0, 2.5]], "edges": [[0, 1]], "edge_features": [[0.7]], "types": ["a", 2], "labels": ["sky", null]}\n',
+    b'{"image": [[[1, 0.5], [2, 3]], [[0, 0], [1, 1]]], "labels": [[1, 2], [2, null]]}\n{"image": [[[1, 2]]], "labels": [[1]]}\n',
+)
 UAI = b"MARKOV\n3\n2 2 3\n3\n1 0\n2 0 1\n3 0 1 2\n\n2 1.5 0\n\n4 1 2 3 4\n\n12 1 1 1 1 1 1 1 1 1 1 1 2\n"
 BAYES = b"BAYES\n2\n1 2\n2\n0\n2 0 1\n1 3.5\n2\n0.25 0.75\n"
 FG = b"3\n4\n0.5\n-1\n2\nXOR 3 1 -2 3\nOR 2 1 2\nOROUT 3 1 2 -3\nPAIR 2 1 2 0.5\n\n1\n1\n1e3\nATMOSTONE 1 1\n"

@@ -15,6 +15,7 @@ from graph_cases import forest_cases, random_graph
 from partwise.features.stored import check_stored
 from partwise.files.named_arrays import apart, together
 from partwise.files.packed_arrays import MANIFEST, PackedError, npy_header
+from partwise.structures.factor_graph.layout import WRITTEN, WrittenLayout
 from partwise.structures.factor_graph.packing import graph_problem
 from partwise.structures.folding.problem import folding_problem, trouble
 from partwise.structures.folding.stored import check_partners
@@ -65,6 +66,33 @@ def test_graphs_that_were_packed_here_are_sound(case):
 def test_graphs_with_cycles_and_all_kinds_of_factors_are_sound():
     rng = np.random.default_rng(0)
     check_stored(graph_problem([random_graph(rng, True, cycles=True) for _ in range(20)]))
+
+
+def tied_graphs(tmp_path):
+    """Edges with weights that are shared, with either sign, and labels of two states."""
+    lines = [
+        {"nodes": [[1.0], [0.5], [2.0]], "edges": [[0, 1], [1, 2]], "edge_features": [[1.0, 0.5]] * 2, "labels": list("aba")},
+        {"nodes": [[1.0], [0.0]], "edges": [[1, 0]], "edge_features": [[0.0, 2.0]], "labels": list("ba")},
+    ]
+    (tmp_path / "graphs").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    how = {"pairwise": "antisymmetric", "hidden": 2, "shard_megabytes": 1e-5}
+    return partwise.pack("graph", tmp_path / "graphs", tmp_path / "corpus.packed", **how).problem
+
+
+def test_ties_and_hidden_states_are_looked_at(tmp_path):
+    problem = tied_graphs(tmp_path)
+    check_stored(problem)
+    assert problem.hidden == 2 and problem.ties.min() < -1 and (problem.tie >= 0).any()
+    most = problem.n_weights
+    for ties in (problem.ties + most, problem.ties - most, np.full_like(problem.ties, -1 - most), problem.ties[:-1]):
+        with pytest.raises(ValueError, match="ties|start points beyond"):
+            check_stored(problem._replace(ties=ties))
+    for name, wrong in (("tie", problem.tie + 1), ("hidden", 0), ("hidden", 3), ("gold", problem.gold + 1)):
+        with pytest.raises(ValueError, match="ties|hidden|gold"):
+            check_stored(problem._replace(**{name: wrong}))
+    kinds = np.full_like(problem.graphs.kind, WRITTEN)
+    with pytest.raises(ValueError, match="written in Python"):
+        check_stored(problem._replace(graphs=WrittenLayout(*problem.graphs._replace(kind=kinds))))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -156,3 +184,19 @@ def test_what_nobody_knows_is_refused():
     rows = partwise.multiclass_problem(np.eye(2), [0, 1]).rows
     with pytest.raises(ValueError, match="nothing is known of what a Dense must be"):
         check_stored(rows)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("change", [lambda a: a.astype(np.float64), lambda a: a + 7, lambda a: a.astype(np.int32)])
+def test_offsets_that_shards_are_not_asked_for_are_looked_at(change, tmp_path):
+    """Shards of pairs of sequences work out how many parts they have: the whole must say the same."""
+    packed("align", tmp_path)
+    place = tmp_path / "corpus.packed"
+    name = next(name for name in ("main.firsts", "firsts") if (place / f"{name}.npy").exists())
+    array = change(np.load(place / f"{name}.npy"))
+    (place / f"{name}.npy").write_bytes(npy_header(array.dtype, array.shape) + array.tobytes())
+    manifest = json.loads((place / MANIFEST).read_text())
+    manifest["arrays"][name]["dtype"] = array.dtype.str
+    (place / MANIFEST).write_text(json.dumps(resealed(place, manifest)))
+    with pytest.raises(PackedError, match="firsts"):
+        partwise.PackedCorpus(place).verified()

@@ -61,6 +61,14 @@ def test_damaged_files_are_refused(tmp_path):
             pass
 
 
+def test_sizes_that_no_memory_holds_are_said(tmp_path, monkeypatch):
+    path = tmp_path / "m"
+    written(str(path), "lbfgs")
+    monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 100.0)
+    with pytest.raises(MemoryError, match="A model of 3 labels and 4 features"):
+        read_crfsuite_model(path.read_bytes())
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_arow_is_theirs_step_by_step(tmp_path, n):
     """One sequence, so that nobody shuffles; labels in the order of the alphabet, so that ties are broken alike."""

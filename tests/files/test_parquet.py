@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from partwise.files import parquet
 from partwise.files.parquet import as_parquet, is_parquet, read_parquet, with_columns
 
 
@@ -21,6 +22,16 @@ def test_there_and_back(tmp_path):
         read_parquet(as_parquet(pyarrow.Table.from_arrays([[1], [2]], ["a", "a"])), "t")
     with pytest.raises(ValueError, match="t: not a parquet file that can be read"):
         read_parquet(path.read_bytes()[:40], "t")
+
+
+def test_runs_that_no_memory_holds(monkeypatch):
+    """A value that is repeated a billion times takes a few bytes of a file."""
+    pyarrow = pytest.importorskip("pyarrow")
+    content = as_parquet(pyarrow.table({"a": [0] * 1_000_000}))
+    assert read_parquet(content, "t").num_rows == 1_000_000 and len(content) < 9000
+    monkeypatch.setattr(parquet, "MOST_CELLS", 1000)
+    with pytest.raises(ValueError, match="t: not a parquet file .* bytes say that they are 1,000,000 cells"):
+        read_parquet(content, "t")
 
 
 def test_what_is_none(tmp_path):

@@ -7,6 +7,8 @@ may be cut into sequences (at line breaks, here) and put together again.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +16,7 @@ from typing import NamedTuple
 
 from partwise.text.chunk_schemes import convert, recognise
 
-FARTHEST = 1_000_000  # characters that a text may have beside 100 for each of its column file: it is written out with blanks
+FARTHEST = 1_000_000  # characters that texts may have beside 100 for each of their column file: they are written out with blanks
 BLANK = re.compile(r"\s")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
@@ -97,8 +99,10 @@ def labels_of(document: AnnotatedText, name: str, adjust: bool = False) -> tuple
     """
     tokens = sorted(document.tokens if document.tokens is not None else tokenise(document.text))
     labels, taken = ["O"] * len(tokens), [""] * len(tokens)
+    firsts, reached = [first for first, _ in tokens], list(itertools.accumulate((last for _, last in tokens), max))
     for start, end, label in sorted(document.spans):
-        inside = [k for k, (first, last) in enumerate(tokens) if first < end and start < last]
+        near = range(bisect.bisect_right(reached, start), bisect.bisect_left(firsts, end))
+        inside = [k for k in near if start < tokens[k][1]]
         shown = f"{name}: span {start}-{end} {document.text[start:end]!r} ({label})"
         if not inside:
             raise ValueError(f"{shown} holds no token.")
@@ -115,6 +119,11 @@ def labels_of(document: AnnotatedText, name: str, adjust: bool = False) -> tuple
     return tokens, labels
 
 
+def in_one_word(label: str) -> str:
+    """A label for files in which blanks, tabs and line breaks end it."""
+    return BLANK.sub("_", label)
+
+
 def to_columns(documents: Iterable[AnnotatedText], adjust: bool = False) -> str:
     """A column file: word, start, end, label. Sequences end at line breaks of the text."""
     lines: list[str] = []
@@ -128,7 +137,7 @@ def to_columns(documents: Iterable[AnnotatedText], adjust: bool = False) -> str:
                 raise ValueError(f"{name}: token {start}-{end} {word!r} has a blank in it; a column file cannot hold that.")
             if lines and lines[-1] and "\n" in document.text[before:start]:
                 lines.append("")
-            lines.append(f"{word}\t{start}\t{end}\t{BLANK.sub('_', label)}")
+            lines.append(f"{word}\t{start}\t{end}\t{in_one_word(label)}")
             before = end
         if lines and lines[-1]:
             lines.append("")
@@ -139,7 +148,7 @@ def from_columns(content: str, name: str = "the file") -> list[AnnotatedText]:
     """Texts and spans from such a file, in any scheme of chunks; further columns between offsets and label do not matter."""
     rows: list[tuple[int, list[str]]] = [(n, line.split()) for n, line in enumerate(content.splitlines(), 1)]
     groups: list[list[list[tuple[int, int, str, str]]]] = []  # texts of sequences of tokens
-    fresh, reached = True, -1
+    fresh, reached, room = True, -1, FARTHEST + 100 * len(content)
     for n, cells in rows:
         if not cells:
             fresh = True
@@ -149,12 +158,14 @@ def from_columns(content: str, name: str = "the file") -> list[AnnotatedText]:
         start, end = int(cells[1]), int(cells[2])
         if end - start != len(cells[0]):
             raise ValueError(f"{name}, line {n}: {cells[0]!r} has {len(cells[0])} characters, its offsets say {end - start}.")
-        if end > FARTHEST + 100 * len(content):
-            raise ValueError(f"{name}, line {n}: offset {end} is too far away for a file of {len(content)} characters.")
         if start < reached and not fresh:
             raise ValueError(f"{name}, line {n}: offset {start} lies before the end of the token above it, {reached}.")
         if fresh and (start < reached or not groups):
             groups.append([])
+            reached = 0
+        room -= end - max(reached, 0)  # of all texts together
+        if room < 0:
+            raise ValueError(f"{name}, line {n}: offset {end} is too far away for a file of {len(content)} characters.")
         if fresh:
             groups[-1].append([])
         groups[-1][-1].append((start, end, cells[0], cells[-1]))

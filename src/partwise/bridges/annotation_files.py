@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from partwise.bridges.annotated_text import AnnotatedText, TextSpan, from_columns, to_columns
+from partwise.bridges.annotated_text import AnnotatedText, TextSpan, from_columns, in_one_word, to_columns
 
 ENDINGS = {"prodigy": ".jsonl", "doccano": ".jsonl", "labelstudio": ".json", "brat": ".ann", "columns": ".txt"}
 
@@ -202,7 +202,9 @@ def write_labelstudio(documents: Sequence[AnnotatedText]) -> str:
 def write_brat(document: AnnotatedText) -> str:
     """The .ann of one text."""
     rows = enumerate(document.spans, 1)
-    return "".join(f"T{k}\t{s.label} {s.start} {s.end}\t{' '.join(document.text[s.start : s.end].split())}\n" for k, s in rows)
+    return "".join(
+        f"T{k}\t{in_one_word(s.label)} {s.start} {s.end}\t{' '.join(document.text[s.start : s.end].split())}\n" for k, s in rows
+    )
 
 
 READERS: dict[str, Callable[[Path], Iterable[AnnotatedText]]] = {

@@ -10,6 +10,8 @@ from typing import Any
 from partwise.engine.cluster_map import on_cluster
 from partwise.tasks.common.command_options import Refusal
 
+MOST_WORKERS = 1000  #: on one machine: each is a process that loads everything
+
 
 @contextlib.contextmanager
 def working_on(where: str | None) -> Iterator[Any]:
@@ -36,9 +38,9 @@ def cluster_client(where: str | None) -> Iterator[Any]:
         raise Refusal("--cluster needs dask.distributed: pip install 'partwise[cluster]'.") from None
     local = re.fullmatch(r"local(?:\[(\d+)\])?", where)
     if local is not None:
-        n = None if local[1] is None else int(local[1])
-        if n == 0:
-            raise Refusal("--cluster local[0]: there must be a worker at least.")
+        n = None if local[1] is None else int(local[1][:9])
+        if n is not None and not 1 <= n <= MOST_WORKERS:
+            raise Refusal(f"--cluster local[{local[1][:9]}]: give a number of workers in the range [1, {MOST_WORKERS}].")
         how = {"n_workers": n, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
         with distributed.LocalCluster(**how) as cluster, distributed.Client(cluster) as client:
             yield client

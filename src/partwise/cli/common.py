@@ -49,7 +49,7 @@ def in_words(verb: Callable[..., Any]) -> Callable[..., Any]:
             fail("there is not enough memory. Try --dtype float32, a larger --min-count, or --stream with --hash-bits.")
         except OSError as error:
             fail(f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error))
-        except (Refusal, ValueError, TypeError, FloatingPointError, ImportError) as error:
+        except (Refusal, ValueError, TypeError, FloatingPointError, OverflowError, ImportError) as error:
             fail(str(error))
 
     return wrapped

@@ -24,6 +24,7 @@ import numpy as np
 
 from partwise import SequenceLabeler
 from partwise.tasks.common.model_file import ModelFileError
+from partwise.tasks.tagging.template_tagger import check_room
 from partwise.text.given_encoders import AttributeEncoder
 
 MAGIC = b"lCRF"
@@ -69,6 +70,7 @@ def _labeler(content: bytes) -> SequenceLabeler:
     features = _features(content, at_features)
     order = sorted(range(n_labels), key=lambda k: labels[k])
     place = np.argsort(order)  # classes of ours are sorted
+    check_room(n_labels, n_attributes)
     weights = np.zeros((n_attributes + n_labels + 2, n_labels))  # attributes, transitions, first label, last label
     limits = (n_attributes, n_labels)
     for which in (0, 1):

@@ -7,6 +7,7 @@ import os
 from typing import Any
 
 MARK = b"PAR1"
+MOST_CELLS = 100_000_000  #: beside 100 for each byte: runs of one value take next to no room in a file
 ENDINGS = (".parquet", ".pq")  #: of files that are to be written in this form
 
 
@@ -35,7 +36,11 @@ def read_parquet(source: Any, name: str | None = None) -> Any:
         with open(source, "rb") as stream:
             source = stream.read()
     try:
-        table = parquet.ParquetFile(io.BytesIO(source)).read()
+        file = parquet.ParquetFile(io.BytesIO(source))
+        cells = file.metadata.num_rows * file.metadata.num_columns
+        if cells > MOST_CELLS + 100 * len(source):
+            raise ValueError(f"its {len(source):,} bytes say that they are {cells:,} cells")
+        table = file.read()
     except Exception as error:  # pyarrow has its own, and it is not imported here
         raise ValueError(f"{name}: not a parquet file that can be read ({error}).") from None
     titles = table.column_names

@@ -1,5 +1,8 @@
 """Models of Wapiti: one that it trained, and what it said of a text."""
 
+import time
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -142,3 +145,29 @@ def test_damaged_files_are_refused(before, after, message):
     assert before in MODEL
     with pytest.raises(ModelFileError, match=message):
         read_wapiti_model(MODEL.replace(before, after, 1))
+
+
+def test_long_cells_take_no_time_of_a_square():
+    """With a star, the first bytes are looked at; what repeats nothing sees the end of any cell."""
+    cell = "a" * 200_000 + "b"
+    begin = time.process_time()
+    assert written('u:%t[0,0,"a*c"]', [(cell,)]) == "u:false"
+    assert written('u:%m[0,0,".?.?$"]', [(cell,)]) == "u:ab"
+    assert time.process_time() - begin < 5.0  # minutes before
+
+
+def test_pairs_take_room_for_the_weights_that_they_have(monkeypatch):
+    """A feature of pairs with one weight is not a table of all labels by all labels."""
+    L, n = 1000, 30
+    labels = "".join(f"4:{k:04},\n" for k in range(L))
+    observations = "".join(f"4:b:{k:02},\n" for k in range(n))
+    weights = "".join(f"{k * L * L}=0x1p+0\n" for k in range(n))
+    text = f"#mdl#2#{n}\n#rdr#1/1/0\n9:b:%x[0,0],\n#qrk#{L}\n{labels}#qrk#{n}\n{observations}{weights}".encode()
+    tracemalloc.start()
+    tagger = read_wapiti_model(text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert tagger.labeler.weights_.size < 1.1 * L * L and peak < 80e6  # 240 MB more before
+    monkeypatch.setattr("partwise.engine.memory.available_memory", lambda: 1e6)
+    with pytest.raises(MemoryError, match="A model of 1,000 labels and 0 features"):
+        read_wapiti_model(text)

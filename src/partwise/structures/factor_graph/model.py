@@ -73,6 +73,7 @@ class FactorGraph:
         self._unary: list[tuple[np.ndarray, Scored]] = []
         self._factors: list[Factors] = []
         self._n = 0
+        self._firsts: np.ndarray | None = None  # where the states of each variable begin, once somebody has asked
 
     # -- variables ----------------------------------------------------------------------------------------------------
 
@@ -93,6 +94,7 @@ class FactorGraph:
         numbers = np.arange(self._n, self._n + int(np.prod(shape, dtype=int))).reshape(shape)
         self._n += numbers.size
         self._states.append(np.full(numbers.size, 1 if is_bit else max(states, 2)))
+        self._firsts = None
         return Variables(numbers, states, is_bit)
 
     @property
@@ -403,7 +405,9 @@ class FactorGraph:
         self._factors.append(Factors(kind, members, sizes, literal, mark, number, entries, scored, names))
 
     def _first(self) -> np.ndarray:
-        return np.concatenate([[0], np.cumsum(np.concatenate(self._states or [np.zeros(0, int)]))]).astype(np.int64)
+        if self._firsts is None:
+            self._firsts = np.concatenate([[0], np.cumsum(self.describe().states)])
+        return self._firsts
 
     # -- answers ------------------------------------------------------------------------------------------------------
 

@@ -30,6 +30,7 @@ from partwise.structures.factor_graph.layout import (
     PROJECTIVE,
     SINGLE_ROOT,
     TREE,
+    WRITTEN,
     FactorLayout,
     layout_for,
 )
@@ -64,9 +65,9 @@ def _(problem: GraphProblem) -> None:
     check_factors(problem)
     check_features(problem)
     choices = np.where(g.states == 1, 2, g.states)
-    for name, states, least, each in (("gold", problem.gold, -1, problem.hidden), ("targets", problem.targets, 0, 1)):
+    for name, states, least, of in (("gold", problem.gold, -1, problem.hidden), ("targets", problem.targets, 0, 1)):
         check_numbers(name, states, V, least, MOST_STATES)
-        expect((states * np.int64(each) < choices).all(), f"{name} has states that are not there")
+        expect(((states.astype(np.int64) + 1) * of <= choices).all(), f"{name} has states that are not there")
     check_reals("weight", problem.weight, V)
     parts = np.diff(problem.parts)[owners(problem.variables)]
     check_numbers("cost_at", problem.cost_at, V, -1, int(parts.max(initial=0)) + 1)
@@ -118,6 +119,7 @@ def check_factors(problem: GraphProblem) -> None:
     g, graph = problem.graphs, owners(problem.factors)
     F, P = len(g.kind), len(g.literal)
     check_numbers("kind", g.kind, F, 0, len(NAMES))
+    expect(not (g.kind == WRITTEN).any(), "there are factors written in Python, which are in no file")
     expect(isinstance(g, layout_for(g.kind)), "there are trees, and the layout is for graphs without")
     ports, slots = (inner_sizes(array, problem.factors) for array in (g.ports, g.slots))
     expect((ports >= 0).all() and (slots >= 0).all(), "ports or slots fall")

@@ -184,9 +184,18 @@ class PackedCorpus:
     def _check_whole(self) -> None:
         """All shards are looked at, and there is nothing before, between or behind them that the whole would read."""
         whole, total = apart(self.problem)[1], dict.fromkeys(apart(self.problem)[1], 0)
+        none = apart(kernels.take(self.problem, slice(0, 0)))[1]
+        offsets = [name for name, array in none.items() if len(array) == 1 and array is not whole[name]]
         for k in range(self.n_shards):
             own = apart(self.shard(k))[1]
+            for name, array in own.items():  # what was looked at must be what is there, not something worked out of it
+                expect(array.dtype == whole[name].dtype, f"{name} has the type {whole[name].dtype}")
+            for name in offsets:
+                there = whole[name][total[name] - k :][: len(own[name])]
+                expect(np.array_equal(own[name], there - there[:1]), f"{name} does not rise by what the examples have")
             total = {name: n + (0 if own[name] is whole[name] else len(own[name])) for name, n in total.items()}
+        for name in offsets:
+            expect(whole[name][0] == 0, f"{name} begins with {whole[name][0]}")
         more = self.n_shards - 1  # offsets have an end in each of them
         for name, n in total.items():
             expect(

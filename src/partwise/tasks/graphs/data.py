@@ -172,7 +172,7 @@ def check_types(types: Any, n: int, i: int) -> list[Any]:
     if isinstance(types, str) or len(found) != n:
         raise ValueError(f"graph {i} has {n} nodes, but {len(found)} types of nodes.")
     for node, name in enumerate(found):
-        if not isinstance(name, str | int | float):
+        if not isinstance(name, str | int | float) or name != name:
             raise ValueError(f"graph {i}, node {node}: a type is a string or a number. Got {name!r}.")
     return found
 

@@ -26,6 +26,7 @@ from partwise.structures.factor_graph.layout import DENSE
 from partwise.structures.factor_graph.model import FactorGraph, Variables
 
 MOST_ENTRIES = 100_000_000  # of all tables together
+MOST = 1e300  # of a number in AD3's format, which may be an int of any length
 MOST_STATES = 10_000_000  # of all variables together: a number in the file, which need not have a table
 
 
@@ -173,8 +174,8 @@ def _read_block(lines: list[list[str]], name: str, first: int) -> StoredGraph:
             value = kind(word)
         except ValueError:
             value = math.nan
-        if not math.isfinite(value):
-            raise ValueError(f"{name} {first + k}: expected {what}. Got {word!r}.")
+        if not abs(value) < MOST:  # nan, too
+            raise ValueError(f"{name} {first + k}: expected {what}. Got {word[:40]!r}.")
         return value
 
     if len(lines) < 2:

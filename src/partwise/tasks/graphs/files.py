@@ -168,7 +168,7 @@ def as_array(value: Any, key: str, place: str) -> np.ndarray:
     """Numbers."""
     try:
         return np.array(value, np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):  # of an integer that no float comes near
         raise ValueError(f"{place}: {key!r} must be numbers, as many in each row.") from None
 
 

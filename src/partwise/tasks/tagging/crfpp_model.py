@@ -22,7 +22,7 @@ import numpy as np
 
 from partwise.files.text_source import read_text
 from partwise.tasks.common.model_file import ModelFileError
-from partwise.tasks.tagging.template_tagger import TemplateTagger, Written, labeler_of
+from partwise.tasks.tagging.template_tagger import Sparse, TemplateTagger, Written, check_room, labeler_of
 
 CELL = re.compile(r"%x\[\s*([+-]?\d+)\s*,\s*(\d+)\s*\]")
 HEADER = ("version", "cost-factor", "maxid", "xsize")
@@ -89,20 +89,24 @@ def _tagger(text: str) -> TemplateTagger:
     if len(weights) != int(header["maxid"]) or not np.isfinite(weights).all():
         raise ValueError(f"expected {header['maxid']} finite weights, got {len(weights)}")
     numbered = [(int(number), rest) for number, rest in (line.split(" ", 1) for line in features)]
+    check_room(size, sum(feature.startswith("U") for _, feature in numbered))
     moves = np.zeros((size, size))
     single: dict[str, np.ndarray] = {}
-    pairs: dict[str, np.ndarray] = {}
-    for first, feature in numbered:
+    pairs: dict[str, Sparse] = {}
+    reached = 0
+    for first, feature in sorted(numbered):
         n = size if feature.startswith("U") else size * size
-        if first < 0 or first + n > len(weights) or feature in single or feature in pairs:
+        if first < reached or first + n > len(weights) or feature in single or feature in pairs:
             raise ValueError(f"the feature {feature!r} has no weights of its own")
+        reached = first + n
         own = weights[first : first + n]
         if feature.startswith("U"):
             single[feature] = own
         elif feature == "B":
             moves += own.reshape(size, size)
         elif feature.startswith("B"):
-            pairs[feature] = own.reshape(size, size)
+            codes = np.flatnonzero(own)
+            pairs[feature] = codes, own[codes]
         else:
             raise ValueError(f"the feature {feature!r} is of no template of CRF++")
     for one in templates:

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from partwise.engine.memory import require_memory
 from partwise.text.given_encoders import AttributeEncoder
 
 #: the features of token t of a sentence
 Written = Callable[[Sequence[Sequence[str]], int], list[str]]
+Sparse = tuple[np.ndarray, np.ndarray]  #: places of weights that are not zero, and those weights
 
 
 class TemplateTagger:
@@ -54,11 +56,17 @@ class TemplateTagger:
         return self.labeler.predict_marginals([self.attributes(sentence) for sentence in sentences])
 
 
+def check_room(n_labels: int, n_features: int) -> None:
+    """Refuse what would not fit into memory: a weight for each feature and label takes room, whether it is in the file or not."""
+    needed = 24.0 * (n_features + 2 * n_labels + 2) * n_labels  # as they are read, in another order, and put together
+    require_memory(needed, 1, f"A model of {n_labels:,} labels and {n_features:,} features", "Train with fewer of either")
+
+
 def labeler_of(
     labels: Sequence[str],
     single: Mapping[str, np.ndarray],
     moves: np.ndarray,
-    pairs: Mapping[str, np.ndarray],
+    pairs: Mapping[str, Sparse],
 ) -> Any:
     """A `SequenceLabeler` with given weights, labels in the order of `labels`.
 
@@ -68,28 +76,33 @@ def labeler_of(
     single : dict {feature: array (L,)}
     moves : array (L, L)
         Of a label (column) after a label (row).
-    pairs : dict {feature: array (L, L)}
-        The same, where a token has the feature.
+    pairs : dict {feature: (codes, values)}
+        The same, where a token has the feature: label before x L + label, ascending, and the weight.
     """
     from partwise import SequenceLabeler
 
     size = len(labels)
     if len(set(labels)) != size:
         raise ValueError("a label occurs twice")
+    check_room(size, len(single))
     order = sorted(range(size), key=lambda k: labels[k])
+    place = np.argsort(order)
     rows = np.array(list(single.values()), float).reshape(len(single), size)
     table = np.concatenate([rows, moves[order], np.zeros((2, size))])[:, order]
     encoder = AttributeEncoder(1, np.float64)
     encoder.vocabulary = {name: k for k, name in enumerate(single)}
     weights = table.ravel()
-    used = {name: own[np.ix_(order, order)].ravel() for name, own in pairs.items() if own.any()}
+    used = {name: some for name, some in pairs.items() if some[1].any()}
     if used:
         encoder.pairs = AttributeEncoder(1, np.float64)
         encoder.pairs.vocabulary = {name: k for k, name in enumerate(used)}
-        codes = [np.flatnonzero(own).astype(np.int32) for own in used.values()]
+        codes, own = [], []
+        for some, values in used.values():
+            there = place[some // size] * size + place[some % size]
+            codes.append(np.sort(there).astype(np.int32))
+            own.append(values[np.argsort(there)])
         encoder.pair_table = np.cumsum([0, *map(len, codes)]), np.concatenate(codes)
-        own = np.concatenate([one[of] for one, of in zip(used.values(), codes, strict=True)])
-        weights = np.concatenate([weights, own, np.zeros(-len(own) % size)])
+        weights = np.concatenate([weights, *own, np.zeros(-sum(map(len, own)) % size)])
     labeler = SequenceLabeler(loss="crf", use_start=False, use_stop=False, dtype="float64")
     labeler.encoder_ = encoder
     labeler.classes_ = np.array([labels[k] for k in order])

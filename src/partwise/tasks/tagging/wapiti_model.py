@@ -17,7 +17,8 @@ Patterns: ``%x[row,column]`` is a cell, ``%t[row,column,"regexp"]`` whether the 
 capital letter makes it lower case, ``@`` counts rows from the beginning. A model without patterns takes features as they are, as
 columns. Expressions know ``. ^ $ * ?`` and classes such as ``\d`` and ``\U``; ``*`` takes as little as it can, and all look at
 bytes, not at letters: only those of English have a case. They are matched by Python's engine, if `partwise.text.patterns` finds
-that they end in time. (Wapiti itself copies too much, for a ``%m``, where a ``?`` has to be taken back.)
+that they end in time; those with a ``*`` look at the first `LONGEST` bytes of a cell. (Wapiti itself copies too much, for a
+``%m``, where a ``?`` has to be taken back.)
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ import numpy as np
 
 from partwise.files.text_source import read_text
 from partwise.tasks.common.model_file import ModelFileError
-from partwise.tasks.tagging.template_tagger import TemplateTagger, Written, labeler_of
-from partwise.text.patterns import check_pattern
+from partwise.tasks.tagging.template_tagger import Sparse, TemplateTagger, Written, check_room, labeler_of
+from partwise.text.patterns import LONGEST, check_pattern
 
 COMMAND = re.compile(r"%([xtmXTM])\[\s*(@?)\s*([+-]?\d+)\s*,\s*(\d+)\s*")
 ARGUMENT = re.compile(r',"((?:[^"\\]|\\.)*)"')
@@ -131,21 +132,22 @@ def _tagger(file: _File, encoding: str) -> TemplateTagger:
     number, weight = number[order], weight[order]
     constant = {pattern for pattern in patterns if "%" not in pattern}
     single: dict[str, np.ndarray] = {}
-    pairs: dict[str, np.ndarray] = {}
+    pairs: dict[str, Sparse] = {}
+    check_room(size, np.count_nonzero(n_own))
     moves = np.zeros((size, size))
     lows, highs = np.searchsorted(number, firsts), np.searchsorted(number, ends)
     for k, name in enumerate(observations):
         if lows[k] == highs[k]:
             continue
-        own = np.zeros(n_own[k] + n_pairs[k])
-        own[number[lows[k] : highs[k]] - firsts[k]] = weight[lows[k] : highs[k]]
-        shown = _shown(name)
+        some = number[lows[k] : highs[k]] - firsts[k]
+        values, shown, last = weight[lows[k] : highs[k]], _shown(name), int(np.searchsorted(some, n_own[k]))
         if n_own[k]:
-            single[shown] = own[:size]
+            single[shown] = np.zeros(size)
+            single[shown][some[:last]] = values[:last]
         if n_pairs[k] and name in constant:
-            moves += own[n_own[k] :].reshape(size, size) * patterns.count(name)
+            moves.flat[some[last:] - n_own[k]] += values[last:] * patterns.count(name)
         elif n_pairs[k]:
-            pairs[shown] = own[n_own[k] :].reshape(size, size)
+            pairs[shown] = some[last:] - n_own[k], values[last:]
     written, columns = _writer(patterns, bool(automatic and automatic[0]), encoding)
     if patterns and columns > n_columns + 1:
         raise ValueError(f"its patterns look at {columns} columns, its header has {n_columns + 1}")
@@ -237,12 +239,12 @@ def _change(kind: str, expression: str) -> Callable[[str], str]:
     """What is written of a cell for an expression: whether it is found (t), or what is found (m)."""
     translated = _translated(expression)
     check_pattern(translated)
-    search = re.compile(translated).search
+    search, most = re.compile(translated).search, LONGEST if "*" in translated else None
     if kind == "t":
-        return lambda cell: "true" if search(cell) else "false"
+        return lambda cell: "true" if search(cell[:most]) else "false"
 
     def first(cell: str) -> str:
-        found = search(cell)
+        found = search(cell[:most])
         return "" if found is None else found[0]
 
     return first
