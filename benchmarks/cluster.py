@@ -166,7 +166,8 @@ def rounds_of(d: int, n: int) -> list[Row]:
             for delay in DELAYS if d == SIZES[0] else ():
                 with delayed(delay):
                     slow = rounds(places, w, n)[0]
-                note = f"{(slow - seconds) / delay:.1f} messages that wait for each other, {messages(workers):.0f} in the model"
+                least = messages(workers)
+                note = f"{(slow - seconds) / delay:.1f} messages wait for each other, {least:.0f} to {2 * least:.0f} in the model"
                 rows.append(
                     Row(f"{d:,} weights", f"{what}, {1000 * delay:.0f} ms a message", "s", slow, seconds, "no delay", note)
                 )
@@ -184,7 +185,8 @@ def messages(workers: int) -> float:
     """Messages of client and scheduler that wait for each other in a round.
 
     The work to the scheduler; weights to a worker; tasks to the workers; a level of additions each; that the sum is there to the
-    client; the question for it, and the sum.
+    client; the question for it, and the sum. Where a connection sends one message at a time, as it does while one of `delayed`
+    sleeps, each may wait for another that is under way (results that are to be forgotten): twice as many, at most.
     """
     return 6.0 + math.log2(groups_of(workers))
 
