@@ -175,7 +175,7 @@ def learn(train: list[Constituent], test: list[Constituent], grammar: str | None
 
 
 def run(options: Options) -> Report:
-    """Times of the oracles; parsers trained and tested, with a grammar and without; ``--only oracles``, ``test`` or ``held-out``."""
+    """Times of the oracles; parsers with a grammar and without; ``--only`` knows oracles, test and held-out."""
 
     def wanted(part: str) -> bool:
         return not options.only or any(text in part for text in options.only)
