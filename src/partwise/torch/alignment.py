@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
-from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, laid_end_to_end
+from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, check_set, integers, laid_end_to_end
 
 
 class Alignment(StructuredDistribution):
@@ -77,7 +77,7 @@ class Alignment(StructuredDistribution):
         B, n, m = match.shape
         if lengths is None:
             lengths = torch.tensor([[n, m]] * B, dtype=torch.int64).reshape(B, 2)
-        lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+        lengths = integers(lengths, "lengths").detach().to("cpu", torch.int64)
         if lengths.shape != (B, 2):
             raise ValueError(
                 f"Expected the lengths of both sequences of each of the {B} pairs. Got shape {tuple(lengths.shape)}."
@@ -109,7 +109,7 @@ class Alignment(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Partners as int64 (B, n), -1 behind the end; an error names the pair and the place."""
         B, n, m = self.tensors[0].shape
-        outputs = self._padded_rows(torch.as_tensor(outputs))
+        outputs = self._padded_rows(integers(outputs, "outputs"))
         if outputs.shape != (B, n):
             raise ValueError(
                 f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}."
@@ -149,10 +149,8 @@ class Alignment(StructuredDistribution):
             total = total + torch.where(part > 0, score, 0.0).flatten(1).sum(1)
         return total
 
-    @property
-    def argmax(self) -> Tensor:
-        """The best alignment of each pair: partners of the places of the first sequence, -1 for none, (B, n)."""
-        return torch.where(self._inside(), super().argmax, GAP)
+    def _outputs(self, found: Tensor) -> Tensor:
+        return torch.where(self._inside(), found, GAP)
 
     def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
         """`cost`, 1 by default, for each place of the first sequence that has a true partner and not got it."""
@@ -166,7 +164,7 @@ class Alignment(StructuredDistribution):
 
     def restricted(self, allowed: Tensor) -> Alignment:
         """Only matches that are allowed: (B, n, m) bool."""
-        (match, first, second), allowed = self.tensors, self._padded_rows(allowed)
+        (match, first, second), allowed = self.tensors, self._padded_rows(check_set(allowed))
         return self._with([match.masked_fill(~allowed.to(match.device), -torch.inf), first, second])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
