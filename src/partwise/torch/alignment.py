@@ -82,9 +82,9 @@ class Alignment(StructuredDistribution):
             raise ValueError(
                 f"Expected the lengths of both sequences of each of the {B} pairs. Got shape {tuple(lengths.shape)}."
             )
-        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m]))).any(1).nonzero()
-        if len(wrong):
-            i = int(wrong[0])
+        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m]))).any(1)
+        if not torch.compiler.is_compiling() and wrong.any():
+            i = int(wrong.nonzero()[0])
             raise ValueError(f"pair {i}: its lengths must be at most ({n}, {m}). Got {tuple(lengths[i].tolist())}.")
         ends = (0.0, 0.0) if local else (opened, extended)
         kinds = [
@@ -115,6 +115,8 @@ class Alignment(StructuredDistribution):
                 f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}."
             )
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), GAP)
+        if torch.compiler.is_compiling():
+            return outputs
         for b, y in enumerate(outputs.cpu().tolist()):
             last = -1
             for i, j in enumerate(y):
@@ -127,21 +129,9 @@ class Alignment(StructuredDistribution):
 
     def parts_of(self, outputs: Tensor) -> list[Tensor]:
         """Which parts given outputs are made of, as tensors of zeros and ones in the shapes of the scores."""
-        outputs = self.check_outputs(outputs)
-        parts = [torch.zeros(t.shape, dtype=t.dtype) for t in self.tensors]
-        for b, (n, m) in enumerate(self.lengths.tolist()):
-            y = outputs[b, :n].cpu().numpy()
-            of_x, of_y = torch.empty(n, dtype=torch.int8), torch.empty(m, dtype=torch.int8)
-            gap_kinds(y, m, bool(self.sizes[0]), of_x.numpy(), of_y.numpy())
-            for i in range(n):
-                if of_x[i] == MATCHED:
-                    parts[0][b, i, int(y[i])] = 1
-                else:
-                    parts[1][b, int(of_x[i]), i] = 1
-            for j in range(m):
-                if of_y[j] != MATCHED:
-                    parts[2][b, int(of_y[j]), j] = 1
-        return [part.to(self.tensors[0].device) for part in parts]
+        match = self.tensors[0]
+        found = parts_of_alignments(self.check_outputs(outputs), self.lengths, match.shape[2], bool(self.sizes[0]))
+        return [part.to(match) for part in found]
 
     def score_of(self, outputs: Tensor) -> Tensor:
         total = torch.zeros((), device=self.tensors[0].device)
@@ -172,6 +162,33 @@ class Alignment(StructuredDistribution):
         if self.packing is None or self.second is None:
             return match, first, second
         return self.packing.packed(match), self.packing.packed(first.mT), self.second.packed(second.mT)
+
+
+@torch.library.custom_op("partwise::alignment_parts", mutates_args=())
+def parts_of_alignments(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Which pairs and which gaps by kind alignments (B, n) have: (B, n, m), (B, 4, n), (B, 4, m), bool on the CPU."""
+    B, n = outputs.shape
+    parts = tuple(torch.zeros(shape, dtype=torch.bool) for shape in ((B, n, m), (B, 4, n), (B, 4, m)))
+    for b, (rows, columns) in enumerate(lengths.tolist()):
+        y = outputs[b, :rows].cpu().numpy()
+        of_x, of_y = torch.empty(rows, dtype=torch.int8), torch.empty(columns, dtype=torch.int8)
+        gap_kinds(y, columns, local, of_x.numpy(), of_y.numpy())
+        for i in range(rows):
+            if of_x[i] == MATCHED:
+                parts[0][b, i, int(y[i])] = True
+            else:
+                parts[1][b, int(of_x[i]), i] = True
+        for j in range(columns):
+            if of_y[j] != MATCHED:
+                parts[2][b, int(of_y[j]), j] = True
+    return parts
+
+
+@parts_of_alignments.register_fake
+def _(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Tensor, Tensor]:
+    B, n = outputs.shape
+    of = {"dtype": torch.bool, "device": "cpu"}
+    return torch.empty(B, n, m, **of), torch.empty(B, 4, n, **of), torch.empty(B, 4, m, **of)
 
 
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:

@@ -52,9 +52,9 @@ class Assignment(StructuredDistribution):
             raise ValueError(
                 f"Expected rows and columns of each of the {B} examples. Got lengths of shape {tuple(lengths.shape)}."
             )
-        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m])) | (lengths[:, :1] > lengths[:, 1:])).any(1).nonzero()
-        if len(wrong):
-            i = int(wrong[0])
+        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m])) | (lengths[:, :1] > lengths[:, 1:])).any(1)
+        if not torch.compiler.is_compiling() and wrong.any():
+            i = int(wrong.nonzero()[0])
             raise ValueError(
                 f"example {i}: it must have at most {n} rows, at most {m} columns, and a column for each row. "
                 f"Got {tuple(lengths[i].tolist())}."

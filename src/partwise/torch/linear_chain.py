@@ -261,7 +261,7 @@ class LinearChain(StructuredDistribution):
     def _sum_by_example(self, product: Tensor) -> Tensor:
         if product.dim() == 2 and product.shape[0] == self.tensors[0].shape[0] and product is not None:
             if self.shape is not None and product.shape[0] == self.shape[0] * self.shape[1]:
-                return product.reshape(self.shape[0], -1).sum(1)
+                return product.reshape(self.shape[0], self.shape[1] * product.shape[1]).sum(1)
             rows = reference.example_of_row(self.tensors[1], product.shape[0])
             return product.new_zeros(self.lengths.shape[0]).index_add(0, rows, product.sum(1))
         return product.flatten(1).sum(1)
