@@ -187,7 +187,7 @@ def test_one_graph_for_the_compiler(make):
         (lambda: Constituency.of_grammar(torch.zeros(1, 3, 2), torch.zeros(1, 2, 2)), r"of S symbols and 2 tags"),
         (lambda: Constituency.of_grammar(torch.zeros(1, 3, 1), torch.zeros(1, 2, 2), torch.zeros(2)), r"'roots' must have"),
         (lambda: LinearChain.hmm(torch.tensor([[0, 3]]), *map(torch.zeros, ((2,), (2, 2), (2, 3)))), "sequence 0, token 1: symbols"),
-        (lambda: LinearChain.hmm(torch.zeros(1, 2), *map(torch.zeros, ((2,), (2, 2), (2, 3)))), "'observed' must be integers"),
+        (lambda: LinearChain.hmm(torch.zeros(1, 2), *map(torch.zeros, ((2,), (2, 2), (2, 3)))), "'observed' must be integers. Got torch.float32"),
     ],
 )
 def test_bad_input_is_named(make, message):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
@@ -85,3 +87,73 @@ def test_gaps_of_one_sequence_only():
 def test_constraints_on_labels_that_are_not_there(transition):
     with pytest.raises(ValueError, match="is not one of 3 labels"):
         CRF(3, constraints=[transition])
+
+
+LAYER = lambda: CRF(3, batch_first=True)  # noqa: E731
+ZEROS = torch.zeros
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: LAYER()(ZEROS(1, 2, 3), ZEROS(1, 2)), "tags must be integers, or sets of labels; got torch.float32"),
+        (lambda: LAYER()(ZEROS(1, 2, 3), torch.zeros(1, 2, device="meta").long()), "'tags' is on meta, but 'emissions' on cpu"),
+        (lambda: LAYER()(ZEROS(1, 1, 3), torch.zeros(1, 1).long(), torch.ones(1, 1, device="meta")), "'mask' is on meta"),
+        (lambda: CRF("3"), "invalid number of tags: 3"),
+        (lambda: CRF(3.0), "invalid number of tags: 3.0"),
+        (lambda: LinearChain(ZEROS(1, 2, 3), lengths=[1], mask=torch.ones(1, 2)), "'lengths' or 'mask', not both"),
+        (lambda: SemiMarkov(ZEROS(1, 2, 1, 3), lengths=[1], mask=torch.ones(1, 2)), "'lengths' or 'mask', not both"),
+        (lambda: LinearChain(ZEROS(1, 2, 3), lengths=[1.5]), "'lengths' must be integers. Got torch.float32"),
+        (lambda: Alignment(ZEROS(1, 2, 2), 0.0, 0.0, lengths=[[1.5, 1.0]]), "'lengths' must be integers"),
+        (lambda: Assignment(ZEROS(1, 2, 2), lengths=[[1.5, 1.0]]), "'lengths' must be integers"),
+        (lambda: LinearChain(ZEROS(1, 2, 0)), "'emissions' must have at least one label"),
+        (lambda: SemiMarkov(ZEROS(1, 2, 1, 0)), "'segments' must have at least one label"),
+        (lambda: DependencyTree(ZEROS(1, 2, 3, 0)), "'arcs' must have at least one label"),
+        (lambda: Constituency(ZEROS(1, 3, 3, 0)), "'spans' must have at least one label"),
+        (lambda: LinearChain(ZEROS(1, 2, 3)).log_prob(ZEROS(1, 2)), "'outputs' must be integers"),
+        (lambda: SemiMarkov(ZEROS(1, 2, 1, 3)).log_prob(ZEROS(1, 2)), "'outputs' must be integers"),
+        (lambda: DependencyTree(ZEROS(1, 2, 3)).log_prob(ZEROS(1, 2)), "'outputs' must be integers"),
+        (lambda: Constituency(ZEROS(1, 2, 2)).log_prob(ZEROS(1, 1)), "'outputs' must be integers"),
+        (lambda: Alignment(ZEROS(1, 2, 2), 0.0, 0.0).log_prob(ZEROS(1, 2)), "'outputs' must be integers"),
+        (lambda: Assignment(ZEROS(1, 2, 2)).score_of(ZEROS(1, 2)), "'outputs' must be integers"),
+        (lambda: LinearChain(ZEROS(1, 2, 3)).topk(2.5), "must be an integer, at least 1. Got 2.5"),
+        (lambda: LinearChain(ZEROS(1, 2, 3)).sample(-1), "must be an integer, at least 0. Got -1"),
+        (lambda: SemiMarkov(ZEROS(1, 2, 1, 3), stop=torch.zeros(3, device="meta")), "'stop' is on meta"),
+        (lambda: DependencyTree(ZEROS(1, 2, 3)).log_prob(torch.tensor([[2, 1]])), "sentence 0: its words are each other's heads"),
+        (lambda: DependencyTree(ZEROS(1, 2, 3)).log_prob(torch.tensor([[0, 0]])), "several words hang from the root"),
+        (
+            lambda: structured_loss(DependencyTree(ZEROS(1, 4, 5), projective=True), torch.tensor([[0, 1, 1, 2]]), "hinge"),
+            "its arcs cross",
+        ),
+        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 2)), torch.tensor([[0]]), allowed=ZEROS(1, 1, 2)), "'allowed' must be a bool"),
+        (lambda: DependencyTree(ZEROS(1, 2, 3)).restricted(torch.ones(1, 2, 3).long()), "'allowed' must be a bool tensor"),
+        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 1)), torch.tensor([[0]]), "hinge", cost=[[math.nan]]), "'cost' must be finite"),
+    ],
+)
+def test_each_is_named(ask, message):
+    with pytest.raises(ValueError, match=message):
+        ask()
+
+
+def test_what_is_no_distribution_or_no_tensor():
+    with pytest.raises(TypeError, match="Expected the scores of a batch as LinearChain"):
+        structured_loss(torch.zeros(1, 2, 3), torch.tensor([[0, 1]]))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="emissions must be a tensor, got list"):
+        LAYER()([[[0.0, 0.0, 0.0]]], torch.tensor([[0]]))
+
+
+def test_trees_that_are_some_are_not_refused():
+    for heads in ([0, 1, 1, 3], [2, 0, 2, 3], [4, 1, 2, 0]):
+        assert DependencyTree(torch.zeros(1, 4, 5), projective=True).log_prob(torch.tensor([heads])).isfinite()
+    tree = DependencyTree(torch.zeros(2, 4, 5), lengths=[2, 4], single_root=False)
+    assert tree.log_prob(torch.tensor([[0, 0, 3, 3], [3, 4, 0, 1]])).isfinite().all()
+
+
+def test_the_best_of_nothing_is_minus_infinity():
+    arcs = torch.full((1, 2, 3), -torch.inf)
+    arcs[..., 0] = 0.0  # both words below the root, or none
+    tree = DependencyTree(arcs.requires_grad_())
+    assert tree.max.item() == tree.log_partition.item() == -torch.inf
+    assert DependencyTree(arcs, single_root=False).max.item() == 0.0
+    tree.max.sum().backward()
+    assert not arcs.grad.any()

@@ -8,7 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
+from partwise.torch.distribution import (
+    StructuredDistribution,
+    check_device,
+    check_labels,
+    check_lengths,
+    check_scores,
+    check_set,
+    integers,
+)
 from partwise.torch.end_to_end import laid_end_to_end
 from partwise.torch.reference import nothing_to_sum
 
@@ -77,6 +85,7 @@ class Constituency(StructuredDistribution):
         B, n = spans.shape[0], spans.shape[1] - 1
         lengths = check_lengths(lengths, B, n, "sentence")
         spans = spans if self.labelled else spans[..., None]
+        check_labels(spans, "spans")
         L, width = spans.shape[-1], max(2 * n - 1, 0)
         if roots is not None:
             roots = roots[None] if isinstance(roots, Tensor) and roots.dim() == 1 else roots
@@ -182,7 +191,7 @@ class Constituency(StructuredDistribution):
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Outputs as int64 (B, 2 n - 1), zero behind the end; an error names the sentence and the span."""
-        outputs, B = torch.as_tensor(outputs), self.lengths.shape[0]
+        outputs, B = integers(outputs, "outputs"), self.lengths.shape[0]
         if outputs.shape != (B, self.width):
             raise ValueError(
                 f"Expected twice as many spans as words, less one, shape ({B}, {self.width}). Got {tuple(outputs.shape)}."
@@ -254,7 +263,7 @@ class Constituency(StructuredDistribution):
         return self._with([spans.masked_fill(~self._full(allowed), -torch.inf), *rules])
 
     def _full(self, allowed: Tensor) -> Tensor:
-        allowed = self._padded_rows(allowed.to(self.tensors[0].device))
+        allowed = self._padded_rows(check_set(allowed).to(self.tensors[0].device))
         allowed = allowed[..., None] if allowed.dim() == 3 else allowed
         try:
             return allowed.expand(self.tensors[0].shape)

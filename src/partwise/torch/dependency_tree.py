@@ -8,7 +8,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores
+from partwise.torch.distribution import (
+    StructuredDistribution,
+    check_device,
+    check_labels,
+    check_lengths,
+    check_scores,
+    check_set,
+    integers,
+)
 from partwise.torch.end_to_end import laid_end_to_end
 
 
@@ -82,6 +90,8 @@ class DependencyTree(StructuredDistribution):
             raise ValueError(f"'arcs' must have one more head than words, the root: (B, {n}, {n + 1}). Got {tuple(arcs.shape)}.")
         lengths = check_lengths(lengths, B, n, "sentence")
         arcs = arcs if self.labelled else arcs[..., None]
+        check_labels(arcs, "arcs")
+        self.projective, self.single_root = bool(projective), bool(single_root)
         if siblings is None:
             super().__init__((arcs,), lengths, [arcs.shape[-1], int(projective), int(single_root)], n)
             return
@@ -106,7 +116,7 @@ class DependencyTree(StructuredDistribution):
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Outputs as int64 (B, n), zero behind the end of a sentence; an error names the sentence and the word."""
-        outputs, (B, n) = self._padded_rows(torch.as_tensor(outputs)), self.tensors[0].shape[:2]
+        outputs, (B, n) = self._padded_rows(integers(outputs, "outputs")), self.tensors[0].shape[:2]
         if outputs.shape != (B, n):
             raise ValueError(f"Expected a head for each word, shape ({B}, {n}). Got shape {tuple(outputs.shape)}.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
@@ -120,6 +130,30 @@ class DependencyTree(StructuredDistribution):
                     f"{', times the number of labels, plus a label' if self.labelled else ''}. Got {int(outputs[i, m])}."
                 )
         return outputs
+
+    def check_possible(self, outputs: Tensor) -> None:
+        """Heads must make a tree of the wanted kind; an error names the sentence."""
+        outputs = self.check_outputs(outputs)
+        if outputs.device.type != "cpu" or torch.compiler.is_compiling() or not self.width:
+            return
+        (heads, _), inside = self.heads_of(outputs), self._inside().to("cpu")
+        whole = torch.nn.functional.pad(heads, (1, 0))
+        above = whole
+        for _ in range(self.width.bit_length()):
+            above = above.gather(1, above)
+        what = "its words are each other's heads: that is no tree"
+        wrong = above.any(1)
+        if self.single_root and not wrong.any():
+            wrong, what = ((heads == 0) & inside).sum(1) > 1, "several words hang from the root, and single_root=True"
+        if self.projective and not wrong.any():
+            word = torch.arange(1, self.width + 1)
+            low, high = torch.minimum(word, heads), torch.maximum(word, heads)
+            a, b, c, d = low[:, :, None], high[:, :, None], low[:, None], high[:, None]
+            cross = (a < c) & (c < b) & (b < d) & inside[:, :, None] & inside[:, None]
+            wrong, what = cross.flatten(1).any(1), "its arcs cross, and projective=True"
+        if wrong.any():
+            i = int(wrong.nonzero()[0])
+            raise ValueError(f"sentence {i}: {what}. Got the heads {heads[i, : int(self.lengths[i])].tolist()}.")
 
     def score_of(self, outputs: Tensor) -> Tensor:
         arcs, *siblings = self.tensors
@@ -162,7 +196,7 @@ class DependencyTree(StructuredDistribution):
         return self._with([arcs.masked_fill(~self._full(allowed), -torch.inf), *siblings])
 
     def _full(self, allowed: Tensor) -> Tensor:
-        allowed = self._padded_rows(allowed.to(self.tensors[0].device))
+        allowed = self._padded_rows(check_set(allowed).to(self.tensors[0].device))
         allowed = allowed[..., None] if allowed.dim() == 3 else allowed
         try:
             return allowed.expand(self.tensors[0].shape)

@@ -7,6 +7,7 @@ oracles (`operators`).
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -113,8 +114,12 @@ class StructuredDistribution:
         """sum_i weight[i] (log Z_i - s(target_i)), a scalar; structures may know a quicker way than this."""
         return -(weight * self.log_prob(target)).sum()
 
+    def check_possible(self, outputs: Tensor) -> None:
+        """Raise, on the CPU, if what was given is no output at all, though each of its parts is one: arcs that make a cycle."""
+
     def log_prob(self, outputs: Tensor) -> Tensor:
         """log p(y) = s(y) - log Z, (B,)."""
+        self.check_possible(outputs)
         return self.score_of(outputs) - self.log_partition
 
     @property
@@ -150,30 +155,41 @@ class StructuredDistribution:
     # ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def argmax(self) -> Tensor:
-        """The best output of each example, (B, width) int64, zero behind its end."""
+    def _best(self) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            return OPERATORS[self.structure].best(*self._detached(), self.lengths, self.sizes, self.width)[1]
+            return OPERATORS[self.structure].best(*self._detached(), self.lengths, self.sizes, self.width)
+
+    def _outputs(self, found: Tensor) -> Tensor:
+        """Outputs of operators as callers see them."""
+        return found
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best output of each example, (B, width) int64, zero behind its end, or where nothing is possible."""
+        return self._outputs(self._best[1])
 
     @property
     def max(self) -> Tensor:
-        """The score of the best output, (B,); its gradient are the parts of that output."""
-        return self.score_of(self.argmax)
+        """The score of the best output, (B,), -inf where nothing is possible; its gradient are the parts of that output."""
+        values, found = self._best
+        return torch.where(values > -torch.inf, self.score_of(self._outputs(found)), -torch.inf)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
         """The k best outputs, (B, k, width), and their scores, (B, k), best first; -inf where there are fewer."""
-        if k < 1:
-            raise ValueError(f"The number of outputs k must be at least 1. Got {k} instead.")
+        if not isinstance(k, numbers.Integral) or k < 1:
+            raise ValueError(f"The number of outputs k must be an integer, at least 1. Got {k!r} instead.")
         with torch.no_grad():
             values, outputs = OPERATORS[self.structure].kbest(*self._detached(), self.lengths, self.sizes, self.width, int(k))
         return outputs, values
 
     def sample(self, n: int = 1, generator: torch.Generator | None = None) -> Tensor:
-        """Outputs drawn from p, (B, n, width) int64: exact, independent of each other."""
+        """Outputs drawn from p, (B, n, width) int64: exact, independent of each other; -1 where nothing is possible."""
+        if not isinstance(n, numbers.Integral) or n < 0:
+            raise ValueError(f"The number of samples n must be an integer, at least 0. Got {n!r} instead.")
         device = generator.device if generator is not None else "cpu"
-        numbers = torch.rand(self.lengths.shape[0], n, self.width, dtype=torch.float64, generator=generator, device=device)
+        uniform = torch.rand(self.lengths.shape[0], n, self.width, dtype=torch.float64, generator=generator, device=device)
         with torch.no_grad():
-            outputs = OPERATORS[self.structure].sample(*self._detached(), self.lengths, self.sizes, numbers.cpu())
+            outputs = OPERATORS[self.structure].sample(*self._detached(), self.lengths, self.sizes, uniform.cpu())
         return torch.where(self._inside()[:, None, :], outputs, 0)
 
     def _detached(self) -> list[Tensor]:
@@ -200,7 +216,7 @@ def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
     """Lengths as int64 on the CPU; all `longest` if None; an error names the example."""
     if lengths is None:
         return torch.full((n,), longest, dtype=torch.int64)
-    lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+    lengths = integers(lengths, "lengths").detach().to("cpu", torch.int64)
     if lengths.shape != (n,):
         raise ValueError(f"Expected one length for each of the {n} {what}s. Got lengths of shape {tuple(lengths.shape)}.")
     if torch.compiler.is_compiling():
@@ -210,6 +226,28 @@ def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
         i = int(wrong[0])
         raise ValueError(f"{what} {i}: its length must be between 0 and {longest}. Got {int(lengths[i])}.")
     return lengths
+
+
+def integers(given: Any, name: str) -> Tensor:
+    """Integers as a tensor."""
+    given = torch.as_tensor(given)
+    if given.is_floating_point() and given.numel() or given.is_complex():
+        raise ValueError(f"{name!r} must be integers. Got {given.dtype} instead.")
+    return given
+
+
+def check_set(allowed: Any, name: str = "allowed") -> Tensor:
+    """A bool tensor of what is allowed."""
+    allowed = torch.as_tensor(allowed)
+    if allowed.dtype != torch.bool:
+        raise ValueError(f"{name!r} must be a bool tensor. Got {allowed.dtype} instead.")
+    return allowed
+
+
+def check_labels(scores: Tensor, name: str) -> None:
+    """There must be labels to choose from."""
+    if scores.shape[-1] == 0:
+        raise ValueError(f"{name!r} must have at least one label in its last dimension. Got shape {tuple(scores.shape)}.")
 
 
 def refuse_vmap(tensor: Tensor) -> None:

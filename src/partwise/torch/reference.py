@@ -220,8 +220,10 @@ def matrix_tree_log_partition(scores: Tensor, lengths: Tensor, single_root: bool
     outside = torch.diag_embed((~inside).to(laplacian.dtype))
     keep = inside[..., None] & inside[:, None, :]
     laplacian = torch.where(keep, laplacian, outside)
-    sign, value = torch.linalg.slogdet(laplacian)
-    value = torch.where(sign > 0, value, torch.full_like(value, -math.inf))
+    some = torch.linalg.slogdet(laplacian.detach())[0] > 0  # else there is no tree, and no derivative of the determinant
+    eye = torch.eye(n, dtype=laplacian.dtype, device=laplacian.device)
+    value = torch.linalg.slogdet(torch.where(some[:, None, None], laplacian, eye))[1]
+    value = torch.where(some, value, torch.full_like(value, -math.inf))
     return (value + (high.squeeze(-1) * inside).sum(-1)).to(dtype)
 
 
