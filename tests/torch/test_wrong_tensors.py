@@ -84,3 +84,11 @@ def test_gaps_of_one_sequence_only():
 def test_constraints_on_labels_that_are_not_there(transition):
     with pytest.raises(ValueError, match="is not one of 3 labels"):
         CRF(3, constraints=[transition])
+
+
+@pytest.mark.parametrize("pair", [[[0, 2]], 3, [None, [0, 2]], [[0, 2], []], [[0, 2], [0, 1, 2]], [[0, 2], None]])
+def test_pairs_of_sequences_end_to_end_need_two_lists_of_ends(pair):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=r"cu_seqlens|None"):
+        Alignment(torch.zeros(2, 2), 0.5, 0.5, cu_seqlens=pair)
+    both = Alignment(torch.zeros(2, 2), 0.5, 0.5, cu_seqlens=torch.tensor([[0, 2], [0, 2]]))  # a tensor is a pair, too
+    assert both.argmax.shape == (1, 2)
