@@ -110,10 +110,33 @@ class Layers:
             return {"mask": mask if rng.random() < 0.8 else self.numbers(rng, 0, 1, B, most)}
         return {"lengths": self.numbers(rng, 0, most, B)}
 
+    def ends(self, rng: random.Random, B: int, total: int) -> Any:
+        """Where B examples begin that lie end to end, and the end; some beyond, or of another type or shape."""
+        found = self.numbers(rng, 0, total, B + 1)
+        if not isinstance(found, self.torch.Tensor) or found.dim() != 1 or not len(found):
+            return found
+        found = found.sort().values
+        if rng.random() < 0.9:
+            found[0], found[-1] = 0, total
+        return found
+
+    def laid(self, rng: random.Random, B: int, n: int) -> tuple[tuple[int, ...], dict[str, Any]]:
+        """The first sizes of scores, and how long examples are: padded, or end to end."""
+        if rng.random() < 0.7:
+            return (B, n), {key: value for key, value in self.lengths(rng, B, n).items() if key == "lengths"}
+        return (B * n,), {"cu_seqlens": self.ends(rng, B, B * n)}
+
     @staticmethod
     def sizes(rng: random.Random) -> tuple[int, int, int]:
         """Of a batch, of its examples, and of labels."""
         return rng.choice((0, 1, 2, 2, 3)), rng.choice((0, 1, 2, 3, 5)), rng.choice((1, 2, 3, 4))
+
+    def longest(self, options: dict[str, Any], n: int) -> int:
+        """The longest example, as far as that can be told."""
+        ends = options.get("cu_seqlens")
+        if not isinstance(ends, self.torch.Tensor) or ends.dim() != 1 or len(ends) < 2:
+            return n
+        return min(max(int(ends.diff().max()), 0), 20)
 
     # -- distributions ------------------------------------------------------------------------------------------------
 
@@ -123,8 +146,7 @@ class Layers:
         ends = [self.tensor(rng, *rng.choice(((L,), (B, L)))) for _ in range(2)]
         given = [self.tensor(rng, B, T, L), self.tensor(rng, *moves), *ends]
         if rng.random() < 0.2:
-            begins = self.numbers(rng, 0, B * T, B + 1)
-            options = {"cu_seqlens": begins.sort().values if isinstance(begins, self.torch.Tensor) else begins}
+            options = {"cu_seqlens": self.ends(rng, B, B * T)}
             given[0] = self.tensor(rng, B * T, L)
         else:
             options = self.lengths(rng, B, T)
@@ -137,21 +159,26 @@ class Layers:
             self.tensor(rng, K, K),
             *(self.tensor(rng, K) for _ in "ab"),
         ]
-        self.ask(rng, self.layers.SemiMarkov(*given[: rng.randint(1, 4)], **self.lengths(rng, B, T)), 2 * K, B, T)
+        options = self.lengths(rng, B, T)
+        if rng.random() < 0.3:
+            given[0], options = self.tensor(rng, B * T, rng.choice((1, 2, 3)), K), {"cu_seqlens": self.ends(rng, B, B * T)}
+        self.ask(rng, self.layers.SemiMarkov(*given[: rng.randint(1, 4)], **options), 2 * K, B, T)
 
     def tree(self, rng: random.Random) -> None:
         B, n, L = self.sizes(rng)
         labels = (L,) if rng.random() < 0.5 else ()
-        options = {"projective": rng.random() < 0.5, "single_root": rng.random() < 0.5}
-        options |= {key: value for key, value in self.lengths(rng, B, n).items() if key == "lengths"}
-        found = self.layers.DependencyTree(self.tensor(rng, B, n, n + 1, *labels), **options)
+        shape, options = self.laid(rng, B, n)
+        options |= {"projective": rng.random() < 0.5, "single_root": rng.random() < 0.5}
+        longest = self.longest(options, n)
+        found = self.layers.DependencyTree(self.tensor(rng, *shape, longest + 1, *labels), **options)
         self.ask(rng, found, (n + 1) * (L if labels else 1), B, n)
 
     def spans(self, rng: random.Random) -> None:
         B, n, L = self.sizes(rng)
         labels = (L,) if rng.random() < 0.5 else ()
-        options = {key: value for key, value in self.lengths(rng, B, n).items() if key == "lengths"}
-        found = self.layers.Constituency(self.tensor(rng, B, n + 1, n + 1, *labels), **options)
+        shape, options = self.laid(rng, B, n)
+        shape = (*shape, self.longest(options, n) + 1) if "cu_seqlens" in options else (B, n + 1, n + 1)
+        found = self.layers.Constituency(self.tensor(rng, *shape, *labels), **options)
         self.ask(rng, found, (n + 1) * (L if labels else 1), B, max(2 * n - 1, 0))
 
     def alignment(self, rng: random.Random) -> None:
@@ -160,7 +187,15 @@ class Layers:
         options: dict[str, Any] = {"local": rng.random() < 0.3}
         if rng.random() < 0.5:
             options["lengths"] = self.numbers(rng, 0, min(n, m), B, 2)
-        self.ask(rng, self.layers.Alignment(self.tensor(rng, B, n, m), *gaps[: rng.randint(2, 4)], **options), m - 1, B, n)
+        match = self.tensor(rng, B, n, m)
+        if rng.random() < 0.3:
+            pair = [self.ends(rng, B, B * n), self.ends(rng, B, B * m)]
+            options = {
+                "local": options["local"],
+                "cu_seqlens": pair if rng.random() < 0.9 else rng.choice((pair[:1], None, 3, pair[0])),
+            }
+            match = self.tensor(rng, B * n, self.longest({"cu_seqlens": pair[1]}, m))
+        self.ask(rng, self.layers.Alignment(match, *gaps[: rng.randint(2, 4)], **options), m - 1, B, n)
 
     def assignment(self, rng: random.Random) -> None:
         B, n, m = self.sizes(rng)

@@ -2,9 +2,12 @@
 
 import io
 
+import pytest
 from rich.table import Table
 
-from partwise.cli.common import show
+from partwise.cli.clusters import cluster_client
+from partwise.cli.common import in_words, show
+from partwise.tasks.common.command_options import Refusal
 
 
 def table(n, width=6):
@@ -33,3 +36,20 @@ def test_people_are_shown_strings_tables_and_what_fits(monkeypatch):
     where = io.StringIO()
     show("plain", where)
     assert where.getvalue() == "plain\n"
+
+
+@pytest.mark.parametrize("where", ["local[0]", "local[1001]", "local[99999999999999999999]"])
+def test_clusters_of_a_size_that_no_machine_has(where):
+    pytest.importorskip("distributed", reason="dask is not installed")
+    with pytest.raises(Refusal, match=r"give a number of workers in the range \[1, 1000\]"), cluster_client(where):
+        pass
+
+
+def test_numbers_that_no_float_comes_near_end_in_words(capsys):
+    @in_words
+    def verb():
+        float(10**400)
+
+    with pytest.raises(SystemExit):
+        verb()
+    assert "partwise: error: int too large" in capsys.readouterr().err

@@ -113,6 +113,15 @@ def test_labels_that_are_equal_but_not_the_same():
     SequenceLabeler(max_epochs=1).fit([[["a"], ["b"], ["c"]]], [[np.int64(1), 1, 0]])  # one kind, two types
 
 
+def test_classes_that_numpy_would_make_one():
+    X = np.eye(4)
+    with pytest.raises(ValueError, match=r"1 \(int\) and True \(bool; example 1\) are equal in Python"):
+        Classifier().fit(X, [1, True, 1.0, 2])
+    with pytest.raises(ValueError, match=r"Some classes are strings, and example 1 has 1 \(int\)"):
+        Classifier().fit(X, ["1", 1, "1", "2"])
+    assert Classifier(max_epochs=1).fit(X, [np.int64(1), 1, 0, 2.0]).classes_.tolist() == [0, 1, 2]
+
+
 def test_one_label_is_said():
     with pytest.warns(UserWarning, match="there is one label only, 'A': nothing can be learnt"):
         SequenceLabeler(max_epochs=1).fit([[["a"]]], [["A"]])

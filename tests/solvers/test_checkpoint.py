@@ -157,3 +157,23 @@ def test_a_full_disk_does_not_end_the_training(tmp_path, monkeypatch):
         "No checkpoint: [Errno 28] No space left on device: 'run'. Training goes on; it is tried again."
     ]
     assert found.n_epochs == 5 and not (tmp_path / "run").exists()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_scales_that_no_square_holds_are_infinite(tmp_path):
+    """Numbers that are no places may be anything; the run says that it went astray, in words."""
+    solver, task, path = EVERY["pegasos"], task_of("pegasos"), tmp_path / "run"
+    followed = Checkpoint(path, 0.0)
+    followed.load(solver, task)
+    run(solver, task, max_epochs=3, tol=0.0, callbacks=[followed.save])
+    header, tensors = read_tensors(str(path), FORMAT, VERSION)
+    tensors = {key: np.array(array) for key, array in tensors.items()}
+    for wrong in (1e200, 1e308, np.inf, np.nan):
+        tensors["state.weights.numbers"][0] = wrong
+        header["numbers"]["state.radius"] = "1e308"  # of the ball that they would be brought back to
+        write_tensors(path, header, tensors)
+        try:
+            found = Checkpoint(path, 0.0).load(solver, task)
+            run(solver, task, max_epochs=5, tol=0.0, resume=found, evaluate="never")
+        except (ValueError, FloatingPointError) as error:
+            assert str(error)

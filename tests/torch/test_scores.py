@@ -125,9 +125,15 @@ ZEROS = torch.zeros
             lambda: structured_loss(DependencyTree(ZEROS(1, 4, 5), projective=True), torch.tensor([[0, 1, 1, 2]]), "hinge"),
             "its arcs cross",
         ),
-        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 2)), torch.tensor([[0]]), allowed=ZEROS(1, 1, 2)), "'allowed' must be a bool"),
+        (
+            lambda: structured_loss(LinearChain(ZEROS(1, 1, 2)), torch.tensor([[0]]), allowed=ZEROS(1, 1, 2)),
+            "'allowed' must be a bool",
+        ),
         (lambda: DependencyTree(ZEROS(1, 2, 3)).restricted(torch.ones(1, 2, 3).long()), "'allowed' must be a bool tensor"),
-        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 1)), torch.tensor([[0]]), "hinge", cost=[[math.nan]]), "'cost' must be finite"),
+        (
+            lambda: structured_loss(LinearChain(ZEROS(1, 1, 1)), torch.tensor([[0]]), "hinge", cost=[[math.nan]]),
+            "'cost' must be finite",
+        ),
     ],
 )
 def test_each_is_named(ask, message):
@@ -157,3 +163,11 @@ def test_the_best_of_nothing_is_minus_infinity():
     assert DependencyTree(arcs, single_root=False).max.item() == 0.0
     tree.max.sum().backward()
     assert not arcs.grad.any()
+
+
+@pytest.mark.parametrize("pair", [[[0, 2]], 3, [None, [0, 2]], [[0, 2], []], [[0, 2], [0, 1, 2]], [[0, 2], None]])
+def test_pairs_of_sequences_end_to_end_need_two_lists_of_ends(pair):
+    with pytest.raises((ValueError, TypeError, RuntimeError), match=r"cu_seqlens|None"):
+        Alignment(torch.zeros(2, 2), 0.5, 0.5, cu_seqlens=pair)
+    both = Alignment(torch.zeros(2, 2), 0.5, 0.5, cu_seqlens=torch.tensor([[0, 2], [0, 2]]))  # a tensor is a pair, too
+    assert both.argmax.shape == (1, 2)

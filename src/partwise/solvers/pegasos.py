@@ -182,7 +182,8 @@ class Pegasos(StochasticSolver):
         v = state.weights.v
         state.weights.numbers[NORM] = float(v @ v)  # afresh: rounding does not add up over epochs
         loss = super().epoch(task, state).loss
-        norm = float(state.weights.numbers[SCALE]) ** 2 * squared_length(v)
+        scale = float(state.weights.numbers[SCALE])
+        norm = scale * scale * squared_length(v)  # infinite, and no OverflowError, for one that is somebody's nonsense
         # after Ctrl-C in mid-epoch some examples have had more steps than others, and w is no dual point
         if state.is_dual and state.steps == state.epochs * np.count_nonzero(task.C):
             state.best_dual = max(state.best_dual, float(state.dual[0]) - 0.5 * norm)

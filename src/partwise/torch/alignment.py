@@ -65,8 +65,14 @@ class Alignment(StructuredDistribution):
     ):
         self.second: EndToEnd | None = None
         if cu_seqlens is not None:
+            if not isinstance(cu_seqlens, tuple | list | Tensor) or len(cu_seqlens) != 2 or cu_seqlens[0] is None:
+                raise ValueError("'cu_seqlens' must be a pair: where first sequences begin, and where second ones do.")
             match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
-            self.second = EndToEnd(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
+            self.second = EndToEnd(cu_seqlens[1], None, "places")
+            if len(self.second.lengths) != len(self.packing.lengths):
+                raise ValueError(
+                    f"'cu_seqlens' have {len(self.packing.lengths)} first and {len(self.second.lengths)} second sequences."
+                )
             match = self.packing.padded(check_scores(match, "match", 2, validate))
             lengths = torch.stack([self.packing.lengths, self.second.lengths], 1)
             if match.shape[2] != self.second.width:

@@ -15,14 +15,16 @@ class EndToEnd:
     ----------
     cu_seqlens : integers (B + 1,)
         Where each example begins, and the end of the last one.
-    rows : int
-        How many rows there are in all.
+    rows : int or None
+        How many rows there are in all; None: as many as it says.
     what : str
         What an example is called, in errors.
     """
 
-    def __init__(self, cu_seqlens: Any, rows: int, what: str = "tokens"):
+    def __init__(self, cu_seqlens: Any, rows: int | None, what: str = "tokens"):
         ends = torch.as_tensor(cu_seqlens).detach().to("cpu", torch.int64)
+        if rows is None:
+            rows = int(ends[-1]) if ends.dim() == 1 and len(ends) else 0
         if ends.dim() != 1 or not len(ends) or ends[0] != 0 or ends[-1] != rows or (ends.diff() < 0).any():
             raise ValueError(f"'cu_seqlens' must rise from 0 to the number of {what}, {rows}. Got {ends.tolist()[:8]}.")
         self.begins, self.lengths, self.rows = ends[:-1], ends.diff(), rows

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -115,6 +117,8 @@ def read_classes(y: Any, n: int, who: str) -> np.ndarray | GivenLabels:
         raise ValueError(f"{who} requires y to be passed, but the target y is None.")
     if is_partial(y):
         return number_classes(y, n)
+    if isinstance(y, list | tuple) and len(types := set(map(type, y))) > 1:
+        refuse_mixed(y, types)
     classes = np.asarray(y)
     if classes.ndim == 2 and classes.shape[1] == 1:
         # scikit-learn's class, where anyone can know it: not worth importing otherwise
@@ -131,6 +135,18 @@ def read_classes(y: Any, n: int, who: str) -> np.ndarray | GivenLabels:
     if len(classes) != n:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(classes)}]")
     return check_kind(classes)
+
+
+def refuse_mixed(y: Sequence[Any], types: set[type]) -> None:
+    """Raise for classes that numpy would take for one though they look like several: 1, 1.0, True and '1'."""
+    words = [kind for kind in types if issubclass(kind, str | bytes)]
+    if words and len(words) < len(types) and all(issubclass(kind, str | bytes | Number | np.bool_) for kind in types):
+        k = next(k for k, label in enumerate(y) if not isinstance(label, str | bytes))
+        raise ValueError(
+            f"Some classes are strings, and {place(k)} has {y[k]!r} ({type(y[k]).__name__}). Give them one type, strings say."
+        )
+    if not words and all(issubclass(kind, Number | np.bool_) for kind in types):
+        number_labels(y, place)
 
 
 def check_kind(classes: np.ndarray) -> np.ndarray:
