@@ -350,7 +350,8 @@ def test_the_objective_falls_as_fast_as_theirs(theirs, corpora, penalty):
     x, y = spanish(corpora, "train", 600)
     settings = DENSE | {"max_iterations": 60, **penalty}
     there, here = (
-        [step["loss"] for step in kind(**settings).fit(x, y).training_log_.iterations if "loss" in step] for kind in (theirs.CRF, CRF)
+        [step["loss"] for step in kind(**settings).fit(x, y).training_log_.iterations if "loss" in step]
+        for kind in (theirs.CRF, CRF)
     )
     assert len(here) == len(there) == 60 and all(here[k] < there[k] * bound for k, bound in ((19, 0.9), (24, 0.95), (29, 0.98)))
     assert all(ours <= peer * 1.003 for ours, peer in zip(here[30:], there[30:], strict=True))
