@@ -66,13 +66,14 @@ def xgboost(train: Any, valid: Any) -> Callable[[np.ndarray], np.ndarray]:
         eval_metric="ndcg@10",
         early_stopping_rounds=PATIENCE,
     )
-    order, held = np.argsort(train.qid, kind="stable"), np.argsort(valid.qid, kind="stable")
+    numbers, held_numbers = (np.unique(part.qid, return_inverse=True)[1] for part in (train, valid))
+    order, held = np.argsort(numbers, kind="stable"), np.argsort(held_numbers, kind="stable")
     model.fit(
         train.X[order],
         train.relevance[order].astype(int),
-        qid=train.qid[order],
+        qid=numbers[order],
         eval_set=[(valid.X[held], valid.relevance[held].astype(int))],
-        eval_qid=[valid.qid[held]],
+        eval_qid=[held_numbers[held]],
         verbose=False,
     )
     return model.predict

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
+import partwise.solvers.lbfgs as module
 from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
-from partwise.solvers import SOLVERS, lbfgs, make_task, solve, weight_scale
+from partwise.solvers import SOLVERS, make_task, solve
 from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
-from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
 
 ROUNDING = 3e-15
@@ -186,7 +186,7 @@ def test_an_interrupt_keeps_the_last_point_and_can_be_resumed(monkeypatch, at):
             raise KeyboardInterrupt
         return objective(*arguments)
 
-    monkeypatch.setattr(lbfgs, "objective", interrupted)
+    monkeypatch.setattr(module, "objective", interrupted)
     seen = [np.zeros(kernels.n_weights(problem))]
     result = solve(problem, "crf", "lbfgs", tol=1e-10, callbacks=[lambda record: seen.append(record.weights())])
     assert result.status == "interrupted"
@@ -199,31 +199,6 @@ def test_an_interrupt_keeps_the_last_point_and_can_be_resumed(monkeypatch, at):
 # ---------------------------------------------------------------------------------------------------------------------
 # The parts
 # ---------------------------------------------------------------------------------------------------------------------
-
-
-def test_the_scale_is_that_of_the_gradients_of_single_examples():
-    problem, loss = make("chain", n=20), get_loss("crf")
-    task = make_task(problem, loss, 2.0)
-    squares = np.zeros(kernels.n_weights(problem))
-    for i in range(4):
-        gradient = objective(kernels.take(problem, [i]), loss, np.ones(1), np.zeros(len(squares))).gradient
-        squares += 2.0 * gradient**2
-    found = scaling(task, [])
-    assert found.dtype == np.float32
-    np.testing.assert_allclose(found, (1.0 + squares) ** (-0.5 * ROOT), rtol=1e-6)
-    huge = make("multiclass", scale=1e300)
-    assert np.isfinite(scaling(make_task(huge, loss, 1.0), [])).all() and (scaling(make_task(huge, loss, 1.0), []) > 0).all()
-
-
-def test_rare_features_do_not_wait_for_frequent_ones(monkeypatch):
-    rng = np.random.default_rng(0)
-    x = (rng.random((400, 60)) < 1.0 / np.arange(1, 61)).astype(float)  # as words are
-    gold = (x @ rng.normal(size=(60, 3)) + rng.normal(size=(400, 3))).argmax(1)
-    problem = multiclass_problem(x, gold, 3)
-    scaled = solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal
-    monkeypatch.setattr(weight_scale, "ROOT", 0.0)
-    best = solve(problem, "crf", "lbfgs", C=100.0, tol=1e-8).primal
-    assert scaled - best < 0.5 * (solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal - best)
 
 
 def two_loops(g, pairs, inverse):

@@ -1,15 +1,14 @@
-"""The scale of weights, for `lbfgs` and `owlqn`: how sharply the objective bends along each weight, roughly and beforehand.
+"""The scale of weights that `lbfgs` and `owlqn` begin with: frequent features have more curvature than rare ones.
 
-Frequent features have a thousand times the curvature of rare ones, and a quasi-Newton method with a few pairs takes long to
-learn that: from the identity the first fifty iterations go by. The squares of gradients at w = 0, one more pass, tell frequent
-from rare:
+    F = sum_i C_i (grad L_i)^2 at w = 0, entry by entry,    D_j = (1 + F_j)^(1/3)
 
-    D_j = (1 + F_j)^(1/3),     F = sum_i C_i (grad L_i(0))^2, entry by entry
+F tells frequent from rare; of it a root, for it is the curvature of the beginning, which fades as the model becomes sure of what
+is frequent. On WNUT-17 anything from a quarter to a half does about as well; two thirds begin well and end late. A smaller root
+is slower at first and quicker at last: on the first 600 sentences of CoNLL-2002 Spanish (``crf``, C = 0.5) a fifth, a quarter and
+a third need 113, 126 and 155 iterations until the objective falls by less than 1e-5 in ten, D = I 104; but after 20 they
+are at 1337, 1338 and 1337, D = I at 1699.
 
-A root, for F is the curvature of the beginning, which fades as the model becomes sure of what is frequent. (On WNUT-17 anything
-from a quarter to a half does about as well; two thirds begin well and end late.)
-
-Cost: one oracle call per example. Memory: 8 bytes for each weight and thread while it goes on, 4 for each weight after.
+Cost: one pass over the examples, with gradients. Memory: 8 bytes a weight while it is found, 4 for good.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def squared_gradients(problem: Any, loss: Loss, C: np.ndarray, w: np.ndarray, n_
 
 
 def scaling(task: Task, pool: list[np.ndarray]) -> np.ndarray:
-    """D^-1/2 of the module, (weights,) float32."""
+    """D^-1/2 of the module, float32."""
     zero = np.zeros(kernels.n_weights(task.problem), task.dtype)
     squares = squared_gradients(task.problem, task.loss, task.C, zero, task.n_jobs, pool)
     pool.append(squares)

@@ -29,7 +29,7 @@ import numpy as np
 from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import Binary, Sparse
 
-LISTS = (list, tuple, set, frozenset, type({}.keys()))
+LISTS: Any = (list, tuple, set, frozenset, type({}.keys()))
 SIMPLE = (str, bool, int, float, np.bool_, np.integer, np.floating)
 Place = Any  #: a function from the number of a token to words, "sequence 17, token 3"
 

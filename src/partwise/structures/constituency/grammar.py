@@ -46,7 +46,7 @@ class AnyLabels(NamedTuple):
     n_symbols: int
 
 
-def make_grammar(n_symbols: int, rules: Any, tags: Sequence[int], roots: Sequence[int]) -> Grammar:
+def make_grammar(n_symbols: int, rules: Any, tags: Any, roots: Any) -> Grammar:
     """A grammar of `n_symbols` symbols, and the glue.
 
     Parameters

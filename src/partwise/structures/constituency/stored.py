@@ -58,10 +58,9 @@ def check_grammar(grammar: Grammar | AnyLabels) -> None:
     rules = np.stack([grammar.parent, grammar.first, grammar.second], axis=1)[own]
     again = make_grammar(S - 1, rules, grammar.tag[:-1], np.flatnonzero(grammar.root))
     for name, array in zip(Grammar._fields, again, strict=True):
-        found = getattr(grammar, name)
-        expect(
-            name == "n_symbols" or (np.array_equal(found, array) and found.dtype == array.dtype), f"{name} does not fit the rules"
-        )
+        found, wanted = np.asarray(getattr(grammar, name)), np.asarray(array)
+        fits = name == "n_symbols" or (np.array_equal(found, wanted) and found.dtype == wanted.dtype)
+        expect(fits, f"{name} does not fit the rules")
 
 
 def check_trees(name: str, problem: GrammarProblem, codes: np.ndarray, which: np.ndarray) -> None:

@@ -73,7 +73,7 @@ class PairWeights(NamedTuple):
 def pair_weights(n_features: int, n_states: int, ties: Sequence[str | None]) -> PairWeights:
     """Weights of so many features of nodes, and of a feature of edges for each of `ties`: see `FactorGraph.pairwise`."""
     blocks, own = {NODE: WeightBlock(0, n_features, n_states)}, list(dict.fromkeys(tie for tie in ties if tie is not None))
-    tables = [tie_entries(tie, [n_states, n_states]) for tie in own]
+    tables = [np.asarray(tie_entries(tie, [n_states, n_states])) for tie in own]
     start, tie, n = [], [], n_features * n_states
     for k, name in enumerate(ties):
         table = None if name is None else tables[own.index(name)]

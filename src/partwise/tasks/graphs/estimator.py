@@ -347,6 +347,8 @@ class GraphLabeler(GraphSuspects, GraphModel):
             return self.classes_[codes].reshape(given.shapes[i])
 
         if self.hidden > 1:
-            best = distinct_kbest(problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs, width=states.n)
-            return self._candidates(*best, given.starts, answer)
+            out, values, found = distinct_kbest(
+                problem, self.weights_, int(k), states.n, states.hidden, self.n_jobs, width=states.n
+            )
+            return self._candidates(out, values, found, given.starts, answer)
         return self._kbest(problem, k, given.starts, answer)

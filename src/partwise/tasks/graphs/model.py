@@ -421,7 +421,8 @@ def types_in(header: dict[str, Any], classes: np.ndarray) -> dict[Any, tuple[Any
     """Types of nodes and their labels, as a model file has them."""
     found: dict[Any, tuple[Any, ...]] = {}
     given, labels = header.get("node_types", []), classes.tolist()
-    for row in given if isinstance(given, list) else [None]:
+    rows: list[Any] = given if isinstance(given, list) else [None]
+    for row in rows:
         fine = isinstance(row, list) and len(row) == 2 and isinstance(row[0], str | int | float) and isinstance(row[1], list)
         if not fine or not all(type(k) is int and 0 <= k < len(labels) for k in row[1]) or not row[1] or row[0] in found:
             raise ValueError("the types of nodes are not a list of names, each with labels of its own")
