@@ -5,7 +5,7 @@ import numpy as np
 from partwise import kernels
 from partwise.losses.records import get_loss
 from partwise.objective import objective
-from partwise.solvers import make_task, solve
+from partwise.solvers import make_task, solve, weight_scale
 from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
 
