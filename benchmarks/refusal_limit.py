@@ -33,7 +33,10 @@ def refused_by_those_who_know(noisy: NoisySet, truth: list[list[Any]]) -> list[l
     for fold in range(FOLDS):
         mine, others = np.flatnonzero(part == fold), np.flatnonzero(part != fold)
         judge = noisy.make(loss="crf").fit(X.take(others), [truth[i] for i in others.tolist()])
-        said = judge.judge(X.take(mine), [y[i] for i in mine.tolist()], folds=None).found
+        known = set(judge.classes_.tolist())
+        for i in mine.tolist():  # what none of the others has is refused
+            found[i] = [label if label in known else None for label in found[i]]
+        said = judge.judge(X.take(mine), [found[i] for i in mine.tolist()], folds=None).found
         refused = said.evidence.disputed & (said.parts > 0.0)
         for k, i in enumerate(mine.tolist()):
             for t in np.flatnonzero(refused[said.evidence.starts[k] : said.evidence.starts[k + 1]]).tolist():
