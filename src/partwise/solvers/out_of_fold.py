@@ -35,8 +35,8 @@ Refusing can do harm: where judges are often mistaken, they refuse what is hard 
 learnt from the rest know less. So they are compared: those of later rounds, who learnt from what was not refused, with those of
 the first, who learnt from all, by how often they predict what is given to others. Wrong labels there spare neither. If later ones
 are worse by more than `ERRORS` standard errors (of the difference of paired counts), and by more than a share `HARM` of what they
-refuse, nothing is refused. (The second condition: they learn by another loss than the first ones, which makes a difference, too, of
-one position in a thousand, say; with enough data that is many standard errors.)
+refuse, nothing is refused. (The second condition: they learn by another loss than the first ones, which makes a difference, too,
+of one position in a thousand, say; with enough data that is many standard errors.)
 
 An epoch is one of the solver inside, for all judges at once (in threads) or for the last problem. Cost of a round: K - 1 epochs'
 work for each epoch, and the noise's. Memory: K times that of the solver inside.
