@@ -140,8 +140,10 @@ def test_what_is_not_plausible_is_said():
     assert solve(alone, "ramp", "cccp(sdm)", 0.01, max_epochs=50).caution == ""
 
 
-@pytest.mark.parametrize("lost", [True, False])
-def test_where_refusing_makes_judges_worse_nothing_is_refused(lost, monkeypatch):
+@pytest.mark.parametrize(("lost", "share", "harmed"), [(True, 0.1, True), (False, 0.1, False), (True, 10.0, False)])
+def test_where_refusing_makes_judges_worse_nothing_is_refused(lost, share, harmed, monkeypatch):
+    """Unless what is lost is little, beside what is refused."""
+    monkeypatch.setattr("partwise.solvers.out_of_fold.HARM", share)
     problem, _ = sequences(wrong=10)
     judgement, rounds = OutOfFold.judgement, []
 
@@ -157,9 +159,9 @@ def test_where_refusing_makes_judges_worse_nothing_is_refused(lost, monkeypatch)
     monkeypatch.setattr(OutOfFold, "judgement", worse)
     found = fitted(problem)
     hinge = solve(problem, "hinge", "pegasos", C=0.1, max_epochs=EPOCHS, tol=0, evaluate="never")
-    assert found.state.harmed == lost and (found.rounds[-1].refused == 0) == lost and len(rounds) == 2
-    assert np.array_equal(found.w, hinge.w) == lost
-    assert found.caution.startswith("nothing is refused, for models that refused") == lost
+    assert found.state.harmed == harmed and (found.rounds[-1].refused == 0) == harmed and len(rounds) == 2
+    assert np.array_equal(found.w, hinge.w) == harmed
+    assert found.caution.startswith("nothing is refused, for models that refused") == harmed
 
 
 def get_loss_of(name):

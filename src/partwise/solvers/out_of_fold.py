@@ -34,7 +34,9 @@ is: rounds end, and the last line is the convex problem of the hinge, so clean d
 Refusing can do harm: where judges are often mistaken, they refuse what is hard rather than what is wrong, and judges who have
 learnt from the rest know less. So they are compared: those of later rounds, who learnt from what was not refused, with those of
 the first, who learnt from all, by how often they predict what is given to others. Wrong labels there spare neither. If later ones
-are worse by more than `ERRORS` standard errors (of the difference of paired counts), nothing is refused.
+are worse by more than `ERRORS` standard errors (of the difference of paired counts), and by more than a share `HARM` of what they
+refuse, nothing is refused. (The second condition: they learn by another loss than the first ones, which makes a difference, too,
+of one position in a thousand, say; with enough data that is many standard errors.)
 
 An epoch is one of the solver inside, for all judges at once (in threads) or for the last problem. Cost of a round: K - 1 epochs'
 work for each epoch, and the noise's. Memory: K times that of the solver inside.
@@ -67,6 +69,7 @@ from partwise.solvers.result import Round
 MOST_REFUSED = 0.5  # of an example's positions: one with more of them is left out
 MOST_LEFT_OUT = 0.5  # of all examples: more is not plausible
 ERRORS = 2.0  # standard errors by which judges must be worse for refusing to have done harm
+HARM = 0.1  # of what is refused must be lost: where it does harm it is half (segment), else a fiftieth at most (Dutch)
 NEGLIGIBLE = 0.002  # of all positions: so much is wrong in every corpus that people have made, and harms nobody
 LEAST = 1e-6  # of all positions are taken to be wrong
 SOFTER = 3.0  # times C: for judges who sum over outputs
@@ -238,7 +241,8 @@ class OutOfFold(Solver):
             state.contradicted = found.contradicted
         lost = np.count_nonzero(found.contradicted & ~state.contradicted)
         won = np.count_nonzero(state.contradicted & ~found.contradicted)
-        state.harmed = bool(lost - won > ERRORS * math.sqrt(lost + won))
+        least = max(ERRORS * math.sqrt(lost + won), HARM * np.count_nonzero(state.refused))
+        state.harmed = bool(lost - won > least)
         state.refused &= not state.harmed
         state.targets = evidence.believed
         refused, changed = (totals(where, evidence.starts) for where in (state.refused, state.refused != before))
