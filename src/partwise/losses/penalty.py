@@ -45,7 +45,7 @@ import numpy as np
 from partwise.engine.compilation import compiled_loop
 
 HALVINGS = 40  # of [0, 1], when the best mixture is looked for
-BLOCK = 1 << 14  # weights in float64 that stay in the nearer caches
+BLOCK = 1 << 13  # weights in float64: above 10,000 OpenBLAS wakes other threads, which wait for each other on a busy machine
 
 
 def check_ratio(value: Any, who: str = "") -> float:
