@@ -103,7 +103,7 @@ def test_every_batch_solver_learns_the_same_from_more_data(solver, loss, tmp_pat
     rng = np.random.default_rng(0)
     sentences = [[f"w{w} {'ABCD'[w % 4]}" for w in rng.integers(0, 300, rng.integers(0, 30) + 1)] for _ in range(300)]
     (tmp_path / "tag" / "sentences.txt").write_text("\n\n".join("\n".join(one) for one in sentences))
-    how = how_to(solver, loss, 6, 1e-5)
+    how = how_to(solver, loss, 30, 1e-3)
     expected = from_memory("tag", tmp_path, **how).weights_
     assert np.count_nonzero(expected) > 100
     for megabytes in (100.0, 0.05, 0.005):
