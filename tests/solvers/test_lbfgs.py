@@ -12,7 +12,7 @@ from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
-from partwise.solvers import SOLVERS, make_task, solve
+from partwise.solvers import SOLVERS, make_task, solve, weight_scale
 from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
 from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
@@ -222,7 +222,7 @@ def test_rare_features_do_not_wait_for_frequent_ones(monkeypatch):
     gold = (x @ rng.normal(size=(60, 3)) + rng.normal(size=(400, 3))).argmax(1)
     problem = multiclass_problem(x, gold, 3)
     scaled = solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal
-    monkeypatch.setattr(module, "ROOT", 0.0)
+    monkeypatch.setattr(weight_scale, "ROOT", 0.0)
     best = solve(problem, "crf", "lbfgs", C=100.0, tol=1e-8).primal
     assert scaled - best < 0.5 * (solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal - best)
 
