@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 from pathlib import Path
@@ -33,8 +32,8 @@ BATCH += [
 
 
 @pytest.fixture(autouse=True)
-def interpreted(request):
-    with contextlib.nullcontext() if request.node.get_closest_marker("slow") else partwise.interpret():
+def interpreted():
+    with partwise.interpret():
         yield
 
 
@@ -74,8 +73,9 @@ def test_batch_solvers_learn_the_same_from_disk_however_it_was_cut(verb, tmp_pat
 
 
 def how_to(solver, loss, epochs):
-    """Parameters of a run."""
-    return {"solver": solver, "loss": loss, "l1_ratio": 0.5 if solver == "owlqn" else 0.0, "max_epochs": epochs, "tol": 1e-9}
+    """Parameters of a run; of a C at which bundle methods soon find a point that is better than zero."""
+    ratio = 0.5 if solver == "owlqn" else 0.0
+    return {"solver": solver, "loss": loss, "l1_ratio": ratio, "C": 1.0 if ratio else 0.02, "max_epochs": epochs, "tol": 1e-9}
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -84,29 +84,11 @@ def test_every_batch_solver_learns_the_same_from_disk(solver, loss, tmp_path):
     how, found = how_to(solver, loss, 3), set()
     for megabytes in (ONE, 100.0):
         corpus = packed("tag", tmp_path, megabytes, f"{megabytes}.packed")
-        found.add(BY_VERB["tag"].core(**how).fit(partwise.PackedCorpus(corpus.path)).weights_.tobytes())
-    assert found == {from_memory("tag", tmp_path, **how).weights_.tobytes()}
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("solver", "loss"), BATCH)
-def test_every_batch_solver_learns_the_same_from_more_data(solver, loss, tmp_path):
-    """300 sentences in up to 90 shards, compiled; Kelley's linear programs have no room for that many features."""
-    if solver == "kelley":
-        pytest.skip("the short test has it")
-    (tmp_path / "tag").mkdir()
-    rng = np.random.default_rng(0)
-    sentences = [[f"w{w} {'ABCD'[w % 4]}" for w in rng.integers(0, 300, rng.integers(0, 30) + 1)] for _ in range(300)]
-    (tmp_path / "tag" / "sentences.txt").write_text("\n\n".join("\n".join(one) for one in sentences))
-    how = how_to(solver, loss, 6)
-    expected = from_memory("tag", tmp_path, **how).weights_
-    assert np.count_nonzero(expected) > 300
-    for megabytes in (100.0, 0.05, 0.005):
-        corpus = packed("tag", tmp_path, megabytes, f"{megabytes}.packed")
-        assert corpus.n_shards > 60 or megabytes > 0.005
-        found = BY_VERB["tag"].core(**how).fit(partwise.PackedCorpus(corpus.path))
-        assert found.weights_.tobytes() == expected.tobytes(), megabytes
+        model = BY_VERB["tag"].core(**how).fit(partwise.PackedCorpus(corpus.path))
+        found.add((model.weights_.tobytes(), str(model.result_.dual)))
+    expected = from_memory("tag", tmp_path, **how)
+    assert found == {(expected.weights_.tobytes(), str(expected.result_.dual))}
+    assert expected.weights_.any() or solver == "kelley"  # which is long at zero, and has a bound
 
 
 @pytest.mark.filterwarnings("ignore")
