@@ -9,10 +9,10 @@
 As many sentences to learn from as are asked for, evenly spaced in the file, since EWT goes from one kind of text to the next.
 CPU seconds of training and of annotating, scores as spaCy counts them. spaCy's own components are trained as its configuration
 for CPUs has it: hashed embeddings over a window, batches that grow from 100 to 1,000 words, dropout 0.1, and as many passes as
-are asked for; judged after each pass, the best one is reported, which flatters it. Ours have their defaults. Blank pipelines, no vectors,
-one thread. Our parser stands behind our tagger, learns from true tags and parses with predicted ones, and annotating counts both;
-spaCy's looks at words alone, as it does by default. A document is one sentence: ours takes it for one tree, spaCy's parser has
-to learn that.
+are asked for; judged after each pass, the best one is reported, which flatters it. Ours have their defaults. Blank pipelines,
+no vectors, one thread. Our parser stands behind our tagger, learns from true tags and parses with predicted ones, and annotating
+counts both; spaCy's looks at words alone, as it does by default. A document is one sentence: ours takes it for one tree, spaCy's
+parser has to learn that.
 """
 
 from __future__ import annotations
