@@ -178,7 +178,7 @@ dist-test: dist
 test-lowest:
 	uv venv --quiet --clear build/lowest
 	uv pip install --quiet --python build/lowest/bin/python --resolution lowest-direct -e ".[frames]"
-	uv pip install --quiet --python build/lowest/bin/python "pytest>=8" "hypothesis>=6.90"
+	uv pip install --quiet --python build/lowest/bin/python "pytest>=8" "hypothesis>=6.90" "safetensors>=0.4"
 	PARTWISE_CACHE_DIR=$(CURDIR)/build/lowest/cache build/lowest/bin/python -m pytest -q -m "not slow" \
 		--deselect tests/contracts/test_public_face.py::test_the_command_line_says_what_it_can_do_at_once \
 		--deselect tests/contracts/test_public_face.py::test_the_table_of_options_is_up_to_date \

@@ -97,7 +97,7 @@ def read_doccano(path: Path) -> Iterator[AnnotatedText]:
     """All three forms in which doccano has exported spans."""
     for place, found in json_lines(path):
         check_kind(found, OF_DOCCANO, {"spans": "prodigy"}, place)
-        rows = next((found[key] for key in OF_DOCCANO if found.get(key)), [])
+        rows: Any = next((found[key] for key in OF_DOCCANO if found.get(key)), [])
         if not isinstance(rows, list):
             raise ValueError(f"{place}: expected a list of spans. Got {str(rows)[:60]!r}.")
         spans = []

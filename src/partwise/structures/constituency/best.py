@@ -78,7 +78,7 @@ def inside(grammar, n, theta, by_begin, by_end):
                 first, last = ends[i, b, 0], ends[i, b, 1]
                 if first >= last:
                     continue
-                for p in range(pairs_of[b], pairs_of[b + np.uint64(1)]):
+                for p in range(pairs_of[b], pairs_of[np.uint64(b) + np.uint64(1)]):
                     c = second[p]
                     low, high = max(first, begun[j, c, 0]), min(last, begun[j, c, 1])
                     if low >= high:

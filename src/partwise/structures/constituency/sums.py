@@ -135,7 +135,7 @@ def add_products(grammar, chart, i, j, totals):
     for b in range(np.uint64(grammar.n_symbols)):
         if ends[i, b, 0] >= ends[i, b, 1]:
             continue
-        for p in range(pairs_of[b], pairs_of[b + np.uint64(1)]):
+        for p in range(pairs_of[b], pairs_of[np.uint64(b) + np.uint64(1)]):
             c = second[p]
             low, high = window(ends, begun, i, j, b, c)
             if low >= high:
