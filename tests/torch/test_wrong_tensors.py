@@ -124,9 +124,15 @@ ZEROS = torch.zeros
             lambda: structured_loss(DependencyTree(ZEROS(1, 4, 5), projective=True), torch.tensor([[0, 1, 1, 2]]), "hinge"),
             "its arcs cross",
         ),
-        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 2)), torch.tensor([[0]]), allowed=ZEROS(1, 1, 2)), "'allowed' must be a bool"),
+        (
+            lambda: structured_loss(LinearChain(ZEROS(1, 1, 2)), torch.tensor([[0]]), allowed=ZEROS(1, 1, 2)),
+            "'allowed' must be a bool",
+        ),
         (lambda: DependencyTree(ZEROS(1, 2, 3)).restricted(torch.ones(1, 2, 3).long()), "'allowed' must be a bool tensor"),
-        (lambda: structured_loss(LinearChain(ZEROS(1, 1, 1)), torch.tensor([[0]]), "hinge", cost=[[math.nan]]), "'cost' must be finite"),
+        (
+            lambda: structured_loss(LinearChain(ZEROS(1, 1, 1)), torch.tensor([[0]]), "hinge", cost=[[math.nan]]),
+            "'cost' must be finite",
+        ),
     ],
 )
 def test_each_is_named(ask, message):
