@@ -154,9 +154,7 @@ def main(
     n = len(learn) - len(learn) // 4
     given, aside = batches(learn[:n], noisy[:n]), batches(learn[n:], noisy[n:])
     held = batches(test, [[label for *_, label in s] for s in test])
-    print(
-        f"{len(learn)} sentences, {noise:.0%} of them with random labels; accuracy on {len(test)} others, for each of {seeds} seeds"
-    )
+    print(f"{len(learn)} sentences, {noise:.0%} of them with random labels; accuracy on {len(test)} others, {seeds} seeds")
     networks = {"BiLSTM": BiLSTM, "transformer": Transformer}
     found: dict[str, dict[str, float]] = {}
     for name, make in networks.items():

@@ -257,7 +257,7 @@ def test_bad_input_is_named(make, message):
 
 
 def test_padding_may_hold_anything(case):
-    """Neither sums nor gradients of any order nor best outputs look at it, nor at what is nowhere: spans that end before they begin."""
+    """Neither sums nor gradients of any order nor best outputs look at it, nor at spans that end before they begin."""
     given = case(lengths=((2, 5), (1, 2))) if case().structure == "alignment" else case(lengths=(3, 1))
     marginals, tensors = iter(given._all_sums()[1:]), []
     for k, tensor in enumerate(given.tensors):

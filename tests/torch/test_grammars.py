@@ -1,4 +1,4 @@
-"""Rules of grammars, hidden Markov models, siblings and trees without directions: what they mean, and what is wrong with others."""
+"""Rules of grammars, hidden Markov models, siblings and trees without directions: what they mean, what is refused."""
 
 from __future__ import annotations
 
