@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
-from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, check_set, integers, laid_end_to_end
+from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, check_set, integers
 
 
 class Alignment(StructuredDistribution):
@@ -63,16 +63,20 @@ class Alignment(StructuredDistribution):
         validate: bool = True,
     ):
         self.second: Packing | None = None
+        if isinstance(match, Tensor) and match.is_nested:
+            raise ValueError("'match' must not be nested: give its values, and 'cu_seqlens' of both sequences.")
         if cu_seqlens is not None:
-            match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
-            self.second = Packing(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
-            match = self.packing.padded(check_scores(match, "match", 2, validate))
-            lengths = torch.stack([self.packing.lengths, self.second.lengths], 1)
-            if match.shape[2] != self.second.width:
-                raise ValueError(
-                    f"'match' must have {self.second.width} columns, the longest second sequence. Got {match.shape[2]}."
-                )
-            opened, extended, end_opened, end_extended = map(self._padded_gaps, (opened, extended, end_opened, end_extended))
+            if lengths is not None:
+                raise ValueError("Give 'cu_seqlens', or 'lengths', not both.")
+            match = check_scores(match, "match", 2, validate)
+            first, second = Packing(cu_seqlens[0], len(match), "places"), Packing(cu_seqlens[1], int(cu_seqlens[1][-1]), "places")
+            self.packing, self.second, both = first, second, (first, second)
+            match, lengths = first.padded(match), torch.stack([first.lengths, second.lengths], 1)
+            if match.shape[2] != second.width:
+                raise ValueError(f"'match' must have {second.width} columns, the longest second sequence. Got {match.shape[2]}.")
+            opened, extended, end_opened, end_extended = (
+                padded_gaps(given, both) for given in (opened, extended, end_opened, end_extended)
+            )
         match = check_scores(match, "match", 3, validate)
         B, n, m = match.shape
         if lengths is None:
@@ -93,18 +97,9 @@ class Alignment(StructuredDistribution):
             ends[0] if end_opened is None else end_opened,
             ends[1] if end_extended is None else end_extended,
         ]
-        first = torch.stack([gaps(kind, 0, B, n, match) for kind in kinds], 1)
-        second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
-        super().__init__((match, check_scores(first, "gaps", 3, validate), second), lengths, [int(local)], n)
-
-    def _padded_gaps(self, given: Any) -> Any:
-        """Scores of gaps for all places of both sequences as padded batches."""
-        if not isinstance(given, tuple | list):
-            return given
-        return tuple(
-            packing.padded(scores) if isinstance(scores, Tensor) and packing.is_packed(scores) else scores
-            for packing, scores in zip((self.packing, self.second), given, strict=True)
-        )
+        of_first = torch.stack([gaps(kind, 0, B, n, match) for kind in kinds], 1)
+        of_second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
+        super().__init__((match, check_scores(of_first, "gaps", 3, validate), of_second), lengths, [int(local)], n)
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Partners as int64 (B, n), -1 behind the end; an error names the pair and the place."""
@@ -189,6 +184,15 @@ def _(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Te
     B, n = outputs.shape
     of = {"dtype": torch.bool, "device": "cpu"}
     return torch.empty(B, n, m, **of), torch.empty(B, 4, n, **of), torch.empty(B, 4, m, **of)
+
+
+def padded_gaps(given: Any, packings: tuple[Packing, Packing]) -> Any:
+    """Scores of gaps for all places of both sequences as padded batches."""
+    if not isinstance(given, tuple | list):
+        return given
+    return tuple(
+        packing.padded(scores) if packing.is_packed(scores) else scores for packing, scores in zip(packings, given, strict=True)
+    )
 
 
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:
