@@ -1,4 +1,19 @@
-"""The cases that users of pytorch-crf rely on, and what is new."""
+"""The cases that users of pytorch-crf rely on, and what is new.
+
+The cases of pytorch-crf 0.7's own tests, and which test here is the same case:
+
+    init: minimal, full, repr, tags that are not positive       a_new_layer, batch_first
+    forward: without mask, reductions none, mean, token mean    log_likelihood_by_enumeration
+    forward: with mask                                          masked_tokens_do_not_count
+    forward: batched loss                                       batches_are_single_sequences_added_up
+    forward and decode: batch first                             batch_first
+    forward: dimensions, sizes of tags and mask, number of      bad_input_is_named
+        tags, unknown reduction
+    decode: with and without mask                               decoding_by_enumeration, without_a_mask_all_tokens_count
+    decode: batched                                             a_batch_is_decoded_as_its_sequences_are
+    decode: dimensions, number of tags, size of mask            bad_input_of_decoding_is_named
+    forward and decode: first timestep masked                   the_first_token_must_not_be_masked
+"""
 
 from __future__ import annotations
 

@@ -118,7 +118,11 @@ def test_operators_are_what_torch_expects(make):
         operators = OPERATORS[given.structure]
         arguments = (*given.tensors, given.lengths, given.sizes)
         plain = ("test_schema", "test_autograd_registration", "test_faketensor")
-        slow = make in (alignment, siblings, rules)  # twins of many steps are traced for minutes; those of alignments look at lengths
+        slow = make in (
+            alignment,
+            siblings,
+            rules,
+        )  # twins of many steps are traced for minutes; those of alignments look at lengths
         torch.library.opcheck(operators.sums, arguments, test_utils=plain if slow else "ALL")
         fixed = (*(t.detach() for t in given.tensors), given.lengths, given.sizes)
         torch.library.opcheck(operators.best, (*fixed, given.width))
@@ -253,7 +257,7 @@ def test_bad_input_is_named(make, message):
 
 
 def test_padding_may_hold_anything(case):
-    """Neither sums nor gradients of any order nor best outputs look at it, nor at what is nowhere: spans that end before they begin."""
+    """Neither sums nor gradients of any order nor best outputs look at it, nor at spans that end before they begin."""
     given = case(lengths=((2, 5), (1, 2))) if case().structure == "alignment" else case(lengths=(3, 1))
     marginals, tensors = iter(given._all_sums()[1:]), []
     for k, tensor in enumerate(given.tensors):
@@ -261,7 +265,9 @@ def test_padding_may_hold_anything(case):
         seen = marginal is None or marginal.shape != tensor.shape or (marginal > 0)
         if given.structure != "sibling_tree" and not isinstance(seen, bool):
             seen = seen.any(-1, keepdim=True)
-        looked_at = isinstance(seen, bool) or (given.structure == "segments" and k == 0) or (given.structure == "alignment" and k > 0)
+        looked_at = (
+            isinstance(seen, bool) or (given.structure == "segments" and k == 0) or (given.structure == "alignment" and k > 0)
+        )
         tensors.append(tensor if looked_at else torch.where(seen, tensor, torch.nan).detach().requires_grad_())
     assert any(t.isnan().any() for t in tensors)
     other = given._with(tensors)

@@ -1,4 +1,4 @@
-"""Rules of grammars, hidden Markov models, siblings and trees without directions: what they mean, and what is wrong with others."""
+"""Rules of grammars, hidden Markov models, siblings and trees without directions: what they mean, what is refused."""
 
 from __future__ import annotations
 
@@ -90,7 +90,9 @@ def test_each_sentence_may_have_rules_of_its_own():
 
 def test_hidden_markov_models_by_enumeration():
     torch.manual_seed(0)
-    initial, transitions, emissions = (torch.randn(*shape, dtype=torch.float64).log_softmax(-1) for shape in ((2,), (2, 2), (2, 3)))
+    initial, transitions, emissions = (
+        torch.randn(*shape, dtype=torch.float64).log_softmax(-1) for shape in ((2,), (2, 2), (2, 3))
+    )
     observed = torch.tensor([[0, 2, 1], [1, 1, 0]])
     model = LinearChain.hmm(observed, initial, transitions, emissions, lengths=[3, 2])
     for i, n in enumerate((3, 2)):
@@ -179,15 +181,24 @@ def test_one_graph_for_the_compiler(make):
     [
         (lambda: DependencyTree(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3, 3)), "say projective=True"),
         (lambda: DependencyTree(torch.zeros(1, 2, 3), torch.zeros(1, 2, 3, 2), projective=True), r"shape \(1, 2, 3, 3\)"),
-        (lambda: DependencyTree(torch.zeros(1, 2, 3), torch.full((1, 2, 3, 3), torch.nan), projective=True), "'siblings' has nan"),
+        (
+            lambda: DependencyTree(torch.zeros(1, 2, 3), torch.full((1, 2, 3, 3), torch.nan), projective=True),
+            "'siblings' has nan",
+        ),
         (lambda: Constituency(torch.zeros(1, 3, 3, 2), torch.zeros(3, 2, 2)), r"'rules' must have shape \(S, 2, 2\)"),
         (lambda: Constituency(torch.zeros(1, 3, 3, 2), torch.zeros(2, 2)), "'rules' must be a floating-point tensor of 4"),
         (lambda: Constituency(torch.zeros(1, 3, 3, 2), roots=torch.zeros(3)), r"'roots' must have shape \(2,\)"),
         (lambda: Constituency(torch.zeros(1, 3, 3), torch.full((1, 1, 1), torch.inf)), "'rules' has inf"),
         (lambda: Constituency.of_grammar(torch.zeros(1, 3, 2), torch.zeros(1, 2, 2)), r"of S symbols and 2 tags"),
         (lambda: Constituency.of_grammar(torch.zeros(1, 3, 1), torch.zeros(1, 2, 2), torch.zeros(2)), r"'roots' must have"),
-        (lambda: LinearChain.hmm(torch.tensor([[0, 3]]), *map(torch.zeros, ((2,), (2, 2), (2, 3)))), "sequence 0, token 1: symbols"),
-        (lambda: LinearChain.hmm(torch.zeros(1, 2), *map(torch.zeros, ((2,), (2, 2), (2, 3)))), "'observed' must be integers. Got torch.float32"),
+        (
+            lambda: LinearChain.hmm(torch.tensor([[0, 3]]), *map(torch.zeros, ((2,), (2, 2), (2, 3)))),
+            "sequence 0, token 1: symbols",
+        ),
+        (
+            lambda: LinearChain.hmm(torch.zeros(1, 2), *map(torch.zeros, ((2,), (2, 2), (2, 3)))),
+            "'observed' must be integers. Got torch.float32",
+        ),
     ],
 )
 def test_bad_input_is_named(make, message):

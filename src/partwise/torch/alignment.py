@@ -10,7 +10,7 @@ from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
 from partwise.torch.distribution import StructuredDistribution, check_scores, check_set, integers
-from partwise.torch.end_to_end import EndToEnd, laid_end_to_end
+from partwise.torch.end_to_end import EndToEnd
 
 
 class Alignment(StructuredDistribution):
@@ -64,22 +64,24 @@ class Alignment(StructuredDistribution):
         validate: bool = True,
     ):
         self.second: EndToEnd | None = None
+        if isinstance(match, Tensor) and match.is_nested:
+            raise ValueError("'match' must not be nested: give its values, and 'cu_seqlens' of both sequences.")
         if cu_seqlens is not None:
             if not isinstance(cu_seqlens, tuple | list | Tensor) or len(cu_seqlens) != 2 or cu_seqlens[0] is None:
                 raise ValueError("'cu_seqlens' must be a pair: where first sequences begin, and where second ones do.")
-            match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
-            self.second = EndToEnd(cu_seqlens[1], None, "places")
-            if len(self.second.lengths) != len(self.packing.lengths):
-                raise ValueError(
-                    f"'cu_seqlens' have {len(self.packing.lengths)} first and {len(self.second.lengths)} second sequences."
-                )
-            match = self.packing.padded(check_scores(match, "match", 2, validate))
-            lengths = torch.stack([self.packing.lengths, self.second.lengths], 1)
-            if match.shape[2] != self.second.width:
-                raise ValueError(
-                    f"'match' must have {self.second.width} columns, the longest second sequence. Got {match.shape[2]}."
-                )
-            opened, extended, end_opened, end_extended = map(self._padded_gaps, (opened, extended, end_opened, end_extended))
+            if lengths is not None:
+                raise ValueError("Give 'cu_seqlens', or 'lengths', not both.")
+            match = check_scores(match, "match", 2, validate)
+            first, second = EndToEnd(cu_seqlens[0], len(match), "places"), EndToEnd(cu_seqlens[1], None, "places")
+            if len(first.lengths) != len(second.lengths):
+                raise ValueError(f"'cu_seqlens' have {len(first.lengths)} first and {len(second.lengths)} second sequences.")
+            self.packing, self.second, both = first, second, (first, second)
+            match, lengths = first.padded(match), torch.stack([first.lengths, second.lengths], 1)
+            if match.shape[2] != second.width:
+                raise ValueError(f"'match' must have {second.width} columns, the longest second sequence. Got {match.shape[2]}.")
+            opened, extended, end_opened, end_extended = (
+                padded_gaps(given, both) for given in (opened, extended, end_opened, end_extended)
+            )
         match = check_scores(match, "match", 3, validate)
         B, n, m = match.shape
         if lengths is None:
@@ -100,18 +102,9 @@ class Alignment(StructuredDistribution):
             ends[0] if end_opened is None else end_opened,
             ends[1] if end_extended is None else end_extended,
         ]
-        first = torch.stack([gaps(kind, 0, B, n, match) for kind in kinds], 1)
-        second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
-        super().__init__((match, check_scores(first, "gaps", 3, validate), second), lengths, [int(local)], n)
-
-    def _padded_gaps(self, given: Any) -> Any:
-        """Scores of gaps for all places of both sequences as padded batches."""
-        if not isinstance(given, tuple | list):
-            return given
-        return tuple(
-            packing.padded(scores) if isinstance(scores, Tensor) and packing.is_packed(scores) else scores
-            for packing, scores in zip((self.packing, self.second), given, strict=True)
-        )
+        of_first = torch.stack([gaps(kind, 0, B, n, match) for kind in kinds], 1)
+        of_second = torch.stack([gaps(kind, 1, B, m, match) for kind in kinds], 1)
+        super().__init__((match, check_scores(of_first, "gaps", 3, validate), of_second), lengths, [int(local)], n)
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Partners as int64 (B, n), -1 behind the end; an error names the pair and the place."""
@@ -196,6 +189,15 @@ def _(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Te
     B, n = outputs.shape
     of = {"dtype": torch.bool, "device": "cpu"}
     return torch.empty(B, n, m, **of), torch.empty(B, 4, n, **of), torch.empty(B, 4, m, **of)
+
+
+def padded_gaps(given: Any, packings: tuple[EndToEnd, EndToEnd]) -> Any:
+    """Scores of gaps for all places of both sequences as padded batches."""
+    if not isinstance(given, tuple | list):
+        return given
+    return tuple(
+        packing.padded(scores) if packing.is_packed(scores) else scores for packing, scores in zip(packings, given, strict=True)
+    )
 
 
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:

@@ -49,8 +49,9 @@ class Constituency(StructuredDistribution):
     -----
     An output is (B, 2 n - 1) integers, one for each span: ``(j (j - 1) / 2 + i) L + label``, the same whatever the padding
     (`spans_of` takes them apart, `codes_of` makes them). They come in pre-order and are taken in any order. `marginals` has the
-    shape of `spans`; with rules it is a pair, the second being how often each rule is used, (B, S, L, L). Trees that are not binary have a label for spans that are no constituents, and score it zero; as a target
-    such a tree is a set of binary ones (`trees_with`).
+    shape of `spans`; with rules it is a pair, the second being how often each rule is used, (B, S, L, L). Trees that are not
+    binary have a label for spans that are no constituents, and score it zero; as a target such a tree is a set of binary ones
+    (`trees_with`).
 
     Cost: O(n^2 L + n^3) time, O(n^2) memory beside the scores; with R rules O(n^3 R) time and O(n^2 L) memory on the CPU, and
     O(n R) more, for spans of one width, elsewhere.
@@ -136,7 +137,9 @@ class Constituency(StructuredDistribution):
         rules, words = check_scores(rules, "rules", rules.dim() if rules.dim() in (3, 4) else 3), check_scores(words, "words", 3)
         (B, n, P), S = words.shape, rules.shape[-3]
         if rules.shape[-2:] != (S + P, S + P):
-            raise ValueError(f"'rules' must have shape (S, S + {P}, S + {P}), of S symbols and {P} tags. Got {tuple(rules.shape)}.")
+            raise ValueError(
+                f"'rules' must have shape (S, S + {P}, S + {P}), of S symbols and {P} tags. Got {tuple(rules.shape)}."
+            )
         below = torch.cat([words.new_full((B, n, S), -torch.inf), words], -1)
         spans, place = words.new_zeros(B, n + 1, n + 1, S + P), torch.arange(n, device=words.device)
         spans[:, place, place + 1] = below

@@ -25,8 +25,8 @@ class DependencyTree(StructuredDistribution):
 
         s(y) = sum_m arcs[m, head(m), label(m)]  +  sum_m siblings[m, head(m), next(m)]
 
-    the arcs head(m) -> m being a tree below the root, and next(m) the next word towards the head that hangs from it on the side of
-    m; 0 if there is none.
+    the arcs head(m) -> m being a tree below the root, and next(m) the next word towards the head that hangs from it on the side
+    of m; 0 if there is none.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ class DependencyTree(StructuredDistribution):
     Notes
     -----
     An output is (B, n) integers: the head of each word, and ``head * L + label`` where there are labels (`heads_of` takes them
-    apart). `marginals` has the shape of `arcs`, and is a pair where there are siblings. Cost: O(n^2 L), and O(n^2) time for the best
-    tree, O(n^3) for the best projective one and for sums.
+    apart). `marginals` has the shape of `arcs`, and is a pair where there are siblings. Cost: O(n^2 L), and O(n^2) time for the
+    best tree, O(n^3) for the best projective one and for sums.
 
     Spanning trees without directions are trees below the first node, whichever it is: of symmetric scores (B, N, N) they are
     ``DependencyTree(scores[:, 1:], single_root=False)``, nodes 1 to N - 1 being the words.

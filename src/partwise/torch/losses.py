@@ -61,7 +61,9 @@ def structured_loss(
     4.0
     """
     if not isinstance(scores, StructuredDistribution):
-        raise TypeError(f"Expected the scores of a batch as LinearChain, DependencyTree or the like. Got {type(scores).__name__}.")
+        raise TypeError(
+            f"Expected the scores of a batch as LinearChain, DependencyTree or the like. Got {type(scores).__name__}."
+        )
     record = LOSSES[loss] if isinstance(loss, str) and loss in LOSSES else get_loss(loss)  # a name: no text to read in a graph
     if reduction not in REDUCTIONS:
         raise ValueError(f"The 'reduction' must be one of {', '.join(map(repr, REDUCTIONS))}. Got {reduction!r} instead.")

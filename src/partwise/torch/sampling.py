@@ -2,8 +2,9 @@
 
 Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
 sums, O(T L) for each sample. Trees of spans are drawn from the root, a label and a split at a time: O(n^3) for the sums,
-O(n^2 + n L) for most samples; with rules it is a rule and a split. Other structures are drawn position by position too; the probabilities of what a position may be
-come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
+O(n^2 + n L) for most samples; with rules it is a rule and a split. Other structures are drawn position by position too; the
+probabilities of what a position may be come from `expected` with all that was drawn so far held fixed: one call for each position
+of each sample.
 
 Random numbers come from outside, one for each position, so that torch's generators decide.
 """

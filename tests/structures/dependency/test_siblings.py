@@ -65,6 +65,15 @@ def test_without_scores_of_siblings_they_are_projective_trees():
     assert parts[len(arcs) :].sum() == pytest.approx(n)  # each word has one next sibling, or none
 
 
+def test_the_root_takes_one_word():
+    """Though two would score more."""
+    problem, theta, y = SiblingTreeProblem(np.array([0, 2]), 1, True), np.zeros(24), np.zeros(2, np.int32)
+    theta[0], theta[3] = 10.0, 11.0
+    theta[1] = theta[5] = -np.inf  # of a word with itself
+    assert kernels.best(problem, 0, theta, y) == 11.0 and y.tolist() == [2, 0]
+    assert kernels.best(problem._replace(single_root=False), 0, theta, y) == 21.0 and y.tolist() == [0, 0]
+
+
 def test_nothing_is_possible():
     problem = SiblingTreeProblem(np.array([0, 2]), 1, True)
     theta, y, parts = np.full(24, -np.inf), np.zeros(2, np.int32), np.full(24, 7.0)
