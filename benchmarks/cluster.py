@@ -10,12 +10,16 @@ CPU seconds are those of a round in this process, which is client and scheduler,
 has other work they tell more than seconds.
 
 ``--only 1000000`` measures rounds of so many weights alone, ``--only runs`` the real runs.
+
+    python -m benchmarks.cluster 0.5        # the model of docs/cluster.md on paper, for so many milliseconds a task
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 import statistics
+import sys
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -26,14 +30,15 @@ from benchmarks.conll2000 import ENCODED, encode, our_problem
 from benchmarks.race import Options
 from benchmarks.report import Report, Row
 from partwise import kernels
-from partwise.engine.dask_places import DaskPlaces, thin
-from partwise.engine.places import PlacedParts, Places
+from partwise.engine.dask_places import GROUPS, DaskPlaces, thin
+from partwise.engine.places import PlacedParts, Places, along_tree
 from partwise.solvers import solve
 from partwise.tasks.common.packed_corpus import LEAVES
 
 PARTS, ROUNDS = LEAVES, 5
 SIZES = (10_000, 1_000_000, 10_000_000)
 DELAYS = (0.05, 0.2)  # seconds for each message
+TOKENS, WEIGHTS, SPEED, BYTES = 1e10, 1e7, 2e6, 1e9  # of the model: data, weights, tokens and bytes each second (10 Gbit/s)
 
 
 def vector(part: Any, w: np.ndarray) -> np.ndarray:
@@ -161,8 +166,40 @@ def rounds_of(d: int, n: int) -> list[Row]:
             for delay in DELAYS if d == SIZES[0] else ():
                 with delayed(delay):
                     slow = rounds(places, w, n)[0]
-                note = f"{(slow - seconds) / delay:.1f} messages that wait for each other"
+                least = messages(workers)
+                note = f"{(slow - seconds) / delay:.1f} messages wait for each other, {least:.0f} to {2 * least:.0f} in the model"
                 rows.append(
                     Row(f"{d:,} weights", f"{what}, {1000 * delay:.0f} ms a message", "s", slow, seconds, "no delay", note)
                 )
     return rows
+
+
+def groups_of(workers: int) -> int:
+    """Tasks of a pass, for so many workers of one thread: see `DaskPlaces`."""
+    found: list[int] = []
+    along_tree(0, PARTS, lambda a, b: found.append(a), lambda a, b: None, max(1, PARTS // (GROUPS * workers)))
+    return len(found)
+
+
+def messages(workers: int) -> float:
+    """Messages of client and scheduler that wait for each other in a round.
+
+    The work to the scheduler; weights to a worker; tasks to the workers; a level of additions each; that the sum is there to the
+    client; the question for it, and the sum. Where a connection sends one message at a time, as it does while one of `delayed`
+    sleeps, each may wait for another that is under way (results that are to be forgotten): twice as many, at most.
+    """
+    return 6.0 + math.log2(groups_of(workers))
+
+
+def on_paper(workers: int, task: float, latency: float = 0.0) -> list[float]:
+    """Seconds of a round: work, weights, gradients, tasks, messages; and all of it. `task`: of the scheduler, for each task."""
+    n, depth = groups_of(workers), 1.0 + math.log2(workers)
+    work = math.ceil(n / workers) * TOKENS / SPEED / n
+    each = [work, 4.0 * WEIGHTS / BYTES * depth, 8.0 * WEIGHTS / BYTES * depth, 2.0 * n * task, messages(workers) * latency]
+    return [*each, sum(each)]
+
+
+if __name__ == "__main__":
+    print("| workers | work | weights | gradients | tasks | messages of 1 ms | round |\n|---|---|---|---|---|---|---|")
+    for w in (1, 10, 32, 100, 128):
+        print(f"| {w} | " + " | ".join(f"{value:.3g} s" for value in on_paper(w, float(sys.argv[1]) / 1000.0, 0.001)) + " |")

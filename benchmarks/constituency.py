@@ -175,9 +175,13 @@ def learn(train: list[Constituent], test: list[Constituent], grammar: str | None
 
 
 def run(options: Options) -> Report:
-    """Times of the oracles; parsers trained and tested, with a grammar and without."""
-    rows = []
-    for n in SIZES:
+    """Times of the oracles; parsers with a grammar and without; ``--only`` knows oracles, test and held-out."""
+
+    def wanted(part: str) -> bool:
+        return not options.only or any(text in part for text in options.only)
+
+    rows: list[Row] = []
+    for n in SIZES if wanted("oracles") else ():
         for free in (False, True):
             best, total = oracles(n, free)
             best(), total()  # compiled
@@ -187,13 +191,15 @@ def run(options: Options) -> Report:
     folder = Path(os.environ.get("PARTWISE_DATA", "")) / FOLDER
     if not folder.is_dir():
         return Report("constituency", rows, notes=[f"no trees were learnt: there is no folder {FOLDER} in $PARTWISE_DATA"])
-    train = trees_of(folder / f"{PREFIX}train.conllu.gz", LONGEST, TRAINING[options.short])
-    test = trees_of(folder / f"{PREFIX}test.conllu.gz", None)
-    base, notes = bracket_scores(test, [flat(tree) for tree in test]), []
-    for grammar in ("trees", None):
-        learnt, said = learn(train, test, grammar, base)
-        rows += learnt
-        notes.append(said)
-    if not options.short:
+    notes: list[str] = []
+    if wanted("test"):
+        train = trees_of(folder / f"{PREFIX}train.conllu.gz", LONGEST, TRAINING[options.short])
+        test = trees_of(folder / f"{PREFIX}test.conllu.gz", None)
+        base = bracket_scores(test, [flat(tree) for tree in test])
+        for grammar in ("trees", None):
+            learnt, said = learn(train, test, grammar, base)
+            rows += learnt
+            notes.append(said)
+    if not options.short and wanted("held-out"):
         rows += choose(folder / f"{PREFIX}train.conllu.gz")
     return Report("constituency", rows, notes=notes)

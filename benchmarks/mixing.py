@@ -1,7 +1,7 @@
 """Mixing: F1 on the test set after each epoch of solvers that visit one example at a time, on parts of CoNLL-2000.
 
 One process, two parts and 24 parts of the training text, packed; default features and C, eight epochs. Nothing is chosen by these
-figures. With --short three epochs on 1,000 sentences.
+figures. With --short three epochs on 1,000 sentences; ``--only dca``: one solver.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ def run(options: Options) -> Report:
     corpus = partwise.pack("tag", train, options.folder / "mixing.packed", shard_megabytes=0.1)
     test, report = read_columns(str(files.test)), Report("mixing")
     for solver, loss in SOLVERS.items():
+        if options.only and solver not in options.only:
+            continue
         alone = curve(corpus, test, solver, loss, epochs)
         report.notes.append(f"{solver}, one process: {in_words(alone)}")
         for parts in PARTS:

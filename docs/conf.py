@@ -59,6 +59,7 @@ autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 # The inventories of other projects are fetched where that is wanted; a build needs no network.
 if os.environ.get("PARTWISE_DOCS_LINKS"):

@@ -1,7 +1,8 @@
 """The pictures of pages in these docs.
 
 ``python docs/make_screenshots.py`` makes them anew. It needs the extras ``html`` and ``dev``, and chromium with its driver. The
-sentences are those of ``partwise demo --practice``, with random labels in a tenth of them.
+sentences are those of ``partwise demo --practice``, with random labels in a tenth of them; for the small picture of the README,
+with other types of a tenth of the chunks.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ def run(*words: str) -> None:
         raise SystemExit(done.output)
 
 
-def with_errors(text: str) -> str:
-    """A column file with random labels in a tenth of its sentences."""
+def with_errors(text: str, how: str) -> str:
+    """A column file with errors in a tenth of its sentences, or chunks."""
     sentences = [[line.rpartition(" ") for line in block.split("\n")] for block in text.strip().split("\n\n")]
-    noisy = plant_errors([[label for _, _, label in sentence] for sentence in sentences], 0.1, seed=0).y
+    noisy = plant_errors([[label for _, _, label in sentence] for sentence in sentences], 0.1, 0, how).y
     blocks = (
         "\n".join(f"{before} {label}" for (before, _, _), label in zip(sentence, labels, strict=True))
         for sentence, labels in zip(sentences, noisy, strict=True)
@@ -54,9 +55,10 @@ def pages() -> Iterator[Path]:
         os.chdir(folder)
         try:
             run("demo", "--practice", ".")
-            Path("noisy.txt").write_text(with_errors(Path("train.txt").read_text()))
-            run("train", "tag", "noisy.txt", "--loss", "ramp", "-o", "robust", "-q")
-            run("suspects", "robust", "noisy.txt", "--folds", "5", "--html", "review.html", "-q")
+            for name, how, page in (("types.txt", "type", "review_small"), ("noisy.txt", "sentence", "review")):
+                Path(name).write_text(with_errors(Path("train.txt").read_text(), how))
+                run("train", "tag", name, "--loss", "ramp", "-o", "robust", "-q")
+                run("suspects", "robust", name, "--folds", "5", "--html", f"{page}.html", "-q")
             run("train", "tag", "noisy.txt", "--loss", "crf", "-o", "model", "-q")
             run("report", "model", "test.txt", "--html", "report.html", "-q")
             yield folder
@@ -72,10 +74,14 @@ def keep(png: bytes, path: Path) -> None:
 
 
 def main() -> None:
-    """Open both pages, and keep what is seen of them."""
+    """Open the pages, and keep what is seen of them."""
     with pages() as folder, chromium(folder) as driver:
-        for name, height, keys in (("review", 760, "jj"), ("report", 1060, "")):
-            resize(driver, 1280, height)
+        for name, width, height, keys in (
+            ("review", 1280, 760, "jj"),
+            ("review_small", 900, 520, "aj"),
+            ("report", 1280, 1060, ""),
+        ):
+            resize(driver, width, height)
             driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
             driver.get((folder / f"{name}.html").as_uri())
             press(driver, *keys)

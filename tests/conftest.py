@@ -3,7 +3,9 @@
 import builtins
 import contextlib
 import os
+import sys
 import time
+from importlib.machinery import SOURCE_SUFFIXES, FileFinder, SourceFileLoader
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,18 @@ if os.environ.get("CI"):
 
 # Compiled code of a test run stays inside the checkout; set before partwise is imported.
 os.environ.setdefault("PARTWISE_CACHE_DIR", str(Path(__file__).parent.parent / "build" / "cache"))
+
+
+class SharedModules(FileFinder):
+    """What tests share lies in their folder; folders in it are no packages: ``import torch`` finds torch, or nothing."""
+
+    def find_spec(self, fullname, target=None):
+        found = super().find_spec(fullname, target)
+        return found if found is not None and found.loader is not None else None
+
+
+HERE = str(Path(__file__).parent)
+sys.path_importer_cache[HERE] = SharedModules(HERE, (SourceFileLoader, SOURCE_SUFFIXES))
 
 WHY_NO_DATA = "PARTWISE_DATA is not set to a folder of corpora (conll2000/, news20/, multiclass/)"
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from crfpp_binary import write_binary_model
 from partwise import Classifier, SequenceLabeler
-from partwise.datasets import make_sentences, make_tagged_sequences, write_sentences
+from partwise.datasets import make_sentences, make_tagged_sequences
 from partwise.tasks.common.registry import BY_VERB
 
 
@@ -226,13 +226,6 @@ def bridges(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def chunker(folder: Path) -> dict[str, Any]:
-    """The files of ``partwise demo --practice``."""
-    (folder / "practice").mkdir()
-    write_sentences(folder / "practice", (("train", 20), ("dev", 8), ("test", 8)))
-    return {}
-
-
 def nothing(folder: Path) -> dict[str, Any]:
     """The page says all it needs."""
     return {}
@@ -242,6 +235,6 @@ def nothing(folder: Path) -> dict[str, Any]:
 SETUPS = {
     "README.md": tagging, "estimators.md": tagging, "features.md": tagging, "coming-from.md": coming_from, "metrics.md": metrics,
     "latent.md": latent, "ranking.md": ranking, "solvers.md": solvers, "alignment.md": alignment, "folding.md": folding,
-    "parsing.md": parsing, "suspects.md": suspects, "chunker.md": chunker, "constituency.md": constituency, "graphs.md": graphs,
+    "parsing.md": parsing, "suspects.md": suspects, "constituency.md": constituency, "graphs.md": graphs,
     "packed.md": packed, "report.md": report, "segments.md": segments, "bridges.md": bridges,
 }  # fmt: skip

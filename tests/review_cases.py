@@ -42,16 +42,20 @@ def write_page(folder, sentences, doubts, whole=True):
     return file, page
 
 
-def write_text_page(folder, shape, rows, believed, above=(), task="fold"):
-    """A file of rows of cells with tabs between them, edited as text, and its page; `believed` has other cells for some rows."""
+def write_text_page(folder, shape, rows, believed, above=(), task="fold", names=()):
+    """A file of rows of cells with tabs between them, edited as text, and its page; `believed` has other cells for some rows.
+
+    `names` of columns are a line above them.
+    """
     file, page = folder / "corpus.txt", folder / "page.html"
-    file.write_text("".join("\t".join(row) + "\n" for row in rows))
-    source, passages, items, at = EditableText.read(str(file)), [], [], 0
+    head = "\t".join(names) + "\n" if names else ""
+    file.write_text(head + "".join("\t".join(row) + "\n" for row in rows))
+    source, passages, items, at = EditableText.read(str(file)), [], [], len(head)
     for k, row in enumerate(rows):
         begins = [at + len("\t".join([*row[:j], ""])) for j in range(len(row))]
         at = begins[-1] + len(row[-1]) + 1
-        names = ["first", "second", "core"][: len(row)]
-        passages.append(Passage(names, row, begins, [k + 1] * len(row), above=list(above[k : k + 1])))
+        words, line = ["first", "second", "core"][: len(row)], k + 1 + bool(names)
+        passages.append(Passage(words, row, begins, [line] * len(row), above=list(above[k : k + 1])))
         if k in believed:
             doubts = [DoubtedWord(j, cell, 0.9) for j, cell in enumerate(believed[k])]
             items.append(ReviewItem(k, 0.9, doubts))

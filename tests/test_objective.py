@@ -2,6 +2,7 @@
 
 import math
 import threading
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -183,6 +184,21 @@ def test_vectors_of_the_pool_are_used_and_given_back(n_jobs):
     np.testing.assert_array_equal(value.gradient, fresh.gradient)
     assert id(value.gradient) in mine and {id(v) for v in pool} | {id(value.gradient)} == mine
     assert all(v is not value.gradient for v in pool)
+
+
+def test_a_pass_takes_eight_bytes_for_each_example():
+    """Their losses, and nothing else: what is mapped from disk may be a thousand times as long as what fits in memory."""
+    peaks = []
+    for n in (1000, 5000):
+        problem = multiclass_problem(np.ones((n, 1), np.float32), np.arange(n) % 2, 2)
+        C, w, hinge = np.ones(n), np.zeros(kernels.n_weights(problem)), get_loss("hinge")
+        with interpret():
+            objective(problem, hinge, C, w)
+            tracemalloc.start()
+            objective(problem, hinge, C, w)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+    assert peaks[1] - peaks[0] < 4000 * 12
 
 
 def test_spans_cover_every_weight_once():

@@ -62,6 +62,27 @@ def constituency(seed=0, lengths=(3, 1, 0), L=2, dtype=torch.float64, spread=1.0
     return Constituency(spans.to(dtype).requires_grad_(), lengths=lengths, **options)
 
 
+def siblings(seed=0, lengths=(4, 1, 0), L=1, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    n = max(lengths)
+
+    def draw(*shape):
+        return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+    arcs, pairs = draw(len(lengths), n, n + 1, L), draw(len(lengths), n, n + 1, n + 1)
+    return DependencyTree(arcs, pairs, lengths=lengths, projective=True, **options)
+
+
+def rules(seed=0, lengths=(3, 1, 0), L=3, S=2, dtype=torch.float64, spread=1.0, **options):
+    generator = torch.Generator().manual_seed(seed)
+    n = max(lengths)
+
+    def draw(*shape):
+        return (spread * torch.randn(*shape, generator=generator, dtype=torch.float64)).to(dtype).requires_grad_()
+
+    return Constituency(draw(len(lengths), n + 1, n + 1, L), draw(S, L, L), lengths=lengths, **options)
+
+
 CASES = {
     "chain": chain,
     "chain, step by step": stepwise,
@@ -70,7 +91,10 @@ CASES = {
     "spanning, many roots": lambda **given: tree(**given, single_root=False),
     "projective": lambda **given: tree(**given, projective=True),
     "projective, many roots": lambda **given: tree(**given, projective=True, single_root=False),
+    "siblings": siblings,
+    "siblings, many roots": lambda **given: siblings(**{"lengths": (3, 1, 0), "L": 2, **given}, single_root=False),
     "constituency": constituency,
+    "rules": rules,
     "global": alignment,
     "local": lambda **given: alignment(**given, local=True),
 }

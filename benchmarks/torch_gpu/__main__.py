@@ -60,13 +60,14 @@ def main() -> None:
     for folder in (ROOT / "src", ROOT / "build" / "peers"):
         sys.path.insert(0, str(folder))
     import torch
+
+    if not torch.cuda.is_available():
+        sys.exit("there is no CUDA device")
     import triton
 
     run = Run(Path(os.environ.get("OUT") or "benchmarks/results"))
-    device = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "no CUDA device"
+    device = torch.cuda.get_device_name(0)
     run.say(f"torch {torch.__version__}, triton {triton.__version__}, {device}, Python {sys.version.split()[0]}")
-    if not torch.cuda.is_available():
-        sys.exit("there is no CUDA device")
     torch.cuda.set_device(0)
     if arguments.part:
         run.part, run.parts = map(int, arguments.part.split("/"))

@@ -133,6 +133,29 @@ def check_alignment(B, n, m, spread, local):
     return errors
 
 
+def check_without_kernels(name, device="cuda"):
+    """What has no kernel of its own, in plain torch on the device, against the compiled oracles in float64."""
+    import torch
+
+    from partwise.torch import Constituency, DependencyTree
+
+    torch.manual_seed(0)
+    lengths = [7, 0, 4]
+
+    def made(scores):
+        if name == "siblings":
+            return DependencyTree(*scores, lengths=lengths, projective=True)
+        return Constituency(*scores, lengths=lengths)
+
+    shapes = ((3, 7, 8), (3, 7, 8, 8)) if name == "siblings" else ((3, 8, 8, 3), (2, 3, 3))
+    scores = [torch.randn(shape) for shape in shapes]
+    here, there = made([s.to(device) for s in scores]), made([s.double() for s in scores])
+    errors = {"log Z": (relative(here.log_partition.cpu(), there.log_partition), 1e-5)}
+    errors |= {k: (apart(a.cpu(), b), 1e-5) for k, a, b in zip(("first", "second"), here.marginals, there.marginals, strict=True)}
+    errors["best"] = (relative(here.max.cpu(), there.max), 1e-6)
+    return errors
+
+
 def checks(run: Run) -> None:
     """Every kernel of other structures against float64."""
     for single in (0, 1):
@@ -142,6 +165,8 @@ def checks(run: Run) -> None:
             run.check(
                 f"spanning {n}, single root {single}, {spread:g}", lambda n=n, s=single, d=spread: check_tree(9, n, d, 0, s)
             )
+    for name in ("siblings", "rules"):
+        run.check(f"{name}, in plain torch", lambda name=name: check_without_kernels(name))
     run.check("spanning, labels", lambda: check_tree(5, 9, 3.0, 0, 1, labels=4))
     run.check("projective, labels", lambda: check_tree(5, 9, 3.0, 1, 1, labels=4))
     for spread in (1.0, 40.0):

@@ -125,10 +125,7 @@ def max_marginals(problem, i, theta, parts):
 
 @kernel(default=True)
 def is_exact(problem):
-    """Whether `best` and `expected` always find what they promise; else bounds of solvers are only as good as what was found.
-
-    Called from Python only.
-    """
+    """Whether `best` and `expected` find what they promise; else bounds are only as good as what was found. For Python only."""
     return True
 
 
@@ -216,10 +213,7 @@ def is_labelled(problem, i):
 
 @kernel
 def restrict(problem, i, theta):
-    """theta = -inf for parts that no acceptable output of example i has; what is left must be the acceptable outputs.
-
-    Never called for an example that `is_labelled`.
-    """
+    """theta = -inf for parts of no acceptable output: what is left must be those outputs. Never called where i `is_labelled`."""
 
 
 @kernel(default=True)
@@ -408,15 +402,15 @@ def implements(problem: Any, *kernels: Any) -> bool:
 
 
 @compiled_loop
-def measure(problem, lengths):
-    """lengths[i] = length of the outputs of example i; returns the largest and the total number of parts."""
-    largest, total = 0, 0
-    for i in range(len(lengths)):
-        lengths[i] = length(problem, i)
-        parts = n_parts(problem, i)
-        largest = max(largest, parts)
-        total += parts
-    return largest, total
+def measure(problem, n, lengths):
+    """Of n outputs the length of the longest, the most parts, and all parts; lengths[i] = length of output i, unless empty."""
+    longest, widest, total = 0, 0, 0
+    for i in range(n):
+        own, parts = length(problem, i), n_parts(problem, i)
+        if len(lengths):
+            lengths[i] = own
+        longest, widest, total = max(longest, own), max(widest, parts), total + parts
+    return longest, widest, total
 
 
 def check_weights(problem: Any, w: np.ndarray) -> None:
@@ -438,13 +432,19 @@ def chunks(problem: Any, most: int = MOST_CHUNKS) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in zip(edges[:-1], edges[1:], strict=True)]
 
 
+def extent(problem: Any) -> tuple[int, int, int]:
+    """Length of the longest output, most parts of one example, parts of all; in memory that does not grow with them."""
+    longest, widest, total = measure(problem, n_examples(problem), np.zeros(0, np.int64))
+    return int(longest), int(widest), int(total)
+
+
 def sizes(problem: Any) -> tuple[np.ndarray, int]:
     """Offsets of the outputs when laid end to end, and the largest number of parts of one example."""
     starts = np.zeros(n_examples(problem) + 1, np.int64)
-    largest, _ = measure(problem, starts[1:])
-    return np.cumsum(starts), int(largest)
+    _, widest, _ = measure(problem, len(starts) - 1, starts[1:])
+    return np.cumsum(starts, out=starts), int(widest)
 
 
 def total_parts(problem: Any) -> int:
     """Number of parts of all examples together: the size of the problem, beside the number of weights."""
-    return int(measure(problem, np.zeros(n_examples(problem), np.int64))[1])
+    return extent(problem)[2]

@@ -48,6 +48,9 @@ def test_brat(tmp_path):
     with pytest.raises(ValueError, match=r"text-1.ann, line 1: the text says 'Ada', the annotation 'Eva'"):
         read_annotations(tmp_path, "brat")
     (tmp_path / "text-1.ann").write_text("T1\tPER 0 3;8 13\tAda Grace\n")
+    with pytest.raises(ValueError, match="line 1: a span in several pieces, 'PER 0 3;8 13'"):
+        read_annotations(tmp_path, "brat")
+    (tmp_path / "text-1.ann").write_text("T1 PER 0 3 Ada\n")
     with pytest.raises(ValueError, match="line 1: expected T1, LABEL START END"):
         read_annotations(tmp_path, "brat")
 
@@ -103,6 +106,16 @@ def test_many_spans_of_many_tokens(tmp_path):
         ("labelstudio", "{", "not JSON"),
         ("labelstudio", "[" * 5000, "not JSON"),
         ("labelstudio", '[{"data": {"text": "a"}, "annotations": ["x"]}]', "task 1: expected a list of objects as 'annotations'"),
+        (
+            "prodigy",
+            '{"text": "ab", "label": [[0, 1, "X"]]}',
+            "line 1: there is no 'spans' in it, but 'label', as doccano writes it",
+        ),
+        (
+            "doccano",
+            '{"text": "a", "spans": [{"start": 0, "end": 1, "label": "X"}]}',
+            "no 'label' in it, but 'spans', as prodigy",
+        ),
         ("columns", "a 0 1 O\nb 50000000000 50000000001 O", "line 2: offset 50000000001 is too far away"),
         ("columns", "b 900000 900001 O\n\n" * 3, "line 3: offset 900001 is too far away"),  # of all texts together
         ("labelstudio", "[3]", "task 1: expected an object with 'data'"),
@@ -121,6 +134,28 @@ def test_rejected_answers_are_left_out(tmp_path):
     rows = [{"text": "a", "answer": "reject"}, {"text": "b", "answer": "accept"}, {"text": "c"}]
     (tmp_path / "p").write_text("\n".join(map(json.dumps, rows)))
     assert [one.text for one in read_annotations(tmp_path / "p", "prodigy")] == ["b", "c"]
+
+
+def test_line_ends_of_windows_keep_offsets(tmp_path):
+    (tmp_path / "t.txt").write_bytes(b"Ada left.\r\nGrace came.\r\n")
+    (tmp_path / "t.ann").write_bytes(b"T1\tPER 0 3\tAda\r\nT2\tPER 11 16\tGrace\r\n")
+    (found,) = read_annotations(tmp_path / "t.ann", "brat")
+    (file,) = write_annotations([found], tmp_path / "c.txt", "columns")
+    assert [line.split() for line in file.read_text().splitlines()][4] == ["Grace", "11", "16", "B-PER"]
+
+
+def test_what_cannot_be_written_is_named_by_where_it_was_read(tmp_path):
+    rows = [
+        {"text": "no"},
+        {"text": "rejected", "answer": "reject"},
+        {"text": "Adas", "spans": [dict(start=0, end=3, label="A B\tC")]},
+    ]
+    (tmp_path / "p").write_text("\n".join(map(json.dumps, rows)))
+    found = read_annotations(tmp_path / "p", "prodigy")
+    with pytest.raises(ValueError, match="p, line 3: span 0-3 'Ada'"):
+        write_annotations(found, tmp_path / "x", "columns")
+    write_annotations(found, tmp_path / "x", "columns", adjust=True)
+    assert read_annotations(tmp_path / "x", "columns")[1].spans == [(0, 4, "A_B_C")]
 
 
 def test_the_command(tmp_path):

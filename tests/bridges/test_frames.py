@@ -127,6 +127,39 @@ def test_who_has_no_tables_and_who_finds_columns_alone():
         fit_frame(Ranker(), frame, group="form")
 
 
+def test_what_is_no_frame_and_titles_that_two_columns_have():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    frame = pandas.DataFrame([[1, "a", "b", "A"]], columns=["sentence", "w", "w", "y"])
+    with pytest.raises(ValueError, match="the frame: 2 columns are called 'w'"):
+        fit_frame(SequenceLabeler(), frame, label="y")
+    with pytest.raises(TypeError, match="Got LazyFrame. Collect it first"):
+        fit_frame(SequenceLabeler(), polars.DataFrame({"w": ["a"]}).lazy(), label="w")
+    with pytest.raises(TypeError, match="Got Series"):
+        fit_frame(SequenceLabeler(), frame["y"], label="y")
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "told"),
+    [
+        (
+            "DependencyParser",
+            {"sentence": [1, 2, 1], "form": ["a", "b", "c"], "head": [0, 7, 1]},
+            "row 1, sentence 1: the head",
+        ),
+        ("DependencyParser", {"sentence": [1, 1], "form": ["a", "b"]}, "no head of any word is known"),
+        ("ConstituencyParser", {"tree": ["(S (A a))", "(S (A a)"]}, "the frame, row 1: this bracket is never closed"),
+        ("RnaFolder", {"sequence": ["GAAAC", "AA"], "structure": ["(...)", "(."]}, "the frame, row 1: "),
+        ("Aligner", {"row1": ["AC", "AC"], "row2": ["AC", "A"]}, "the frame, row 1: aligned rows must be as long"),
+    ],
+)
+def test_mistakes_are_told_by_rows_of_the_frame(name, columns, told):
+    pandas = pytest.importorskip("pandas")
+    import partwise
+
+    with pytest.raises(ValueError, match=told):
+        fit_frame(getattr(partwise, name)(), pandas.DataFrame(columns))
+
+
 def test_a_version_that_was_not_tested_is_warned_of_once(monkeypatch):
     pandas = pytest.importorskip("pandas")
     from partwise.bridges import frames

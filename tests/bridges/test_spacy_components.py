@@ -9,6 +9,7 @@ spacy = pytest.importorskip("spacy")
 from spacy.tokens import Doc, DocBin  # noqa: E402
 from spacy.training import Example  # noqa: E402
 
+import partwise  # noqa: E402
 import partwise.bridges.spacy_components  # noqa: E402, F401 - makes the factories known
 
 pytestmark = pytest.mark.interpreted
@@ -34,7 +35,8 @@ def test_entities(tmp_path):
     doc = nlp("Grace Hopper lives in Ulm .")
     assert [(ent.text, ent.label_) for ent in doc.ents] == [("Grace Hopper", "PER"), ("Ulm", "LOC")]
     marginals = doc._.partwise_marginals["partwise_ner"]
-    assert marginals.shape[0] == len(doc) and np.allclose(marginals.sum(axis=1), 1)
+    assert marginals.shape == (len(doc), len(nlp.get_pipe("partwise_ner").model_.classes_))
+    assert np.allclose(marginals.sum(axis=1), 1) and nlp.pipe_labels == {"partwise_ner": ["LOC", "PER"]}
     nlp.to_disk(tmp_path / "pipeline")
     for again in (spacy.load(tmp_path / "pipeline"), spacy.blank("en").from_config(nlp.config).from_bytes(nlp.to_bytes())):
         assert [ent.text for ent in again("Alan lives in Paris .").ents] == ["Alan", "Paris"]
@@ -65,8 +67,10 @@ def test_tags_and_trees():
     doc = nlp("a dog sleeps")
     assert [token.tag_ for token in doc] == ["D", "N", "V"]
     assert [token.head.i for token in doc] == [1, 2, 2] and [token.dep_ for token in doc] == ["det", "nmod:poss", "ROOT"]
+    assert nlp.pipe_labels["partwise_tagger"] == ["D", "N", "V"] and set(nlp.pipe_labels["partwise_parser"]) == set(given["deps"])
     scores = nlp.evaluate(examples)
     assert scores["dep_uas"] == 1.0 and scores["tag_acc"] == 1.0
+    assert set(scores["dep_las_per_type"]) == {"det", "nmod:poss", "ROOT"}
     assert len(nlp("")) == 0
 
 
@@ -77,6 +81,23 @@ def test_not_trained_and_nothing_to_learn_from():
         nlp.get_pipe("partwise_ner")(nlp.make_doc("a"))
     with pytest.raises(ValueError, match="no example with the annotation"):
         nlp.get_pipe("partwise_ner").initialize(lambda: [])
+
+
+def test_marginals_of_a_loss_without_them_are_refused_before_training():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("partwise_ner", config={"marginals": True})
+    with pytest.raises(ValueError, match="partwise_ner: marginals need a loss with probabilities.*'hinge'"):
+        nlp.initialize(lambda: entities(nlp, 2))
+
+
+def test_a_damaged_pipeline_is_named(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("partwise_ner")
+    nlp.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("partwise_ner").model_ is None
+    (tmp_path / "partwise_ner" / "partwise.model").write_bytes(b"anything")
+    with pytest.raises(partwise.ModelFileError, match="partwise_ner/partwise.model"):
+        spacy.load(tmp_path)
 
 
 def test_a_version_that_was_not_tested_is_warned_of(monkeypatch):

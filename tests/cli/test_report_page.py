@@ -50,6 +50,8 @@ def test_all_is_shown_and_nothing_runs(driver, tmp_path):
     assert texts(driver, "#worst .wrong .label")[:2] == [f"true {QUOTES}", f"answered {SCRIPT}"]
     drawn_words = texts(driver, '#worst .drawing [fill="#222"] text')
     assert drawn_words[:3] == [SCRIPT, QUOTES, "日本語"] and IMAGE in texts(driver, "#worst .drawing text")
+    seen = "return [...document.querySelectorAll('#worst > .example .drawing')].map(one => one.parentElement.clientWidth)"
+    assert min(driver.execute_script(seen)) > 50  # and there is room for them
     for selector in ("#weights tbody th", "#model dd", ".notes li"):
         assert IMAGE in texts(driver, selector)
     assert len(driver.find_elements("css selector", "svg.plot")) == 4 and "f1 on held-out data, %" in texts(driver, ".plot text")

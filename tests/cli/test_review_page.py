@@ -210,6 +210,10 @@ def test_single_words_may_be_all_that_is_edited(driver, tmp_path):
     _, page = write_page(tmp_path, SENTENCES, [(0, 1, "N"), (0, 2, "D")], whole=False)
     opened(driver, page)
     assert len(driver.find_elements("css selector", ".passage button")) == 1
+    press(driver, "a")  # what is decided about one word is seen beside the others of its sentence
+    assert text_of(driver, "where") == "2 / 2" and labels_shown(driver) == [["D"], ["V", "N"], ["V", "D?"]]
+    press(driver, "u", "j")
+    assert labels_shown(driver) == [["D"], ["V"], ["V", "D?"]]
 
 
 @pytest.mark.slow
@@ -372,7 +376,8 @@ def test_structures_are_edited_as_text(driver, browser, tmp_path):
 @pytest.mark.slow
 def test_alignments_are_edited_as_text(driver, browser, tmp_path):
     rows = [["GAT-TACA", "GATCT-CA", "11101011"], ["AC", "AC", "11"]]
-    file, page = write_text_page(tmp_path, "alignment", rows, {0: ["GATTACA", "GATCTCA", "1111011"]}, task="align")
+    believed = {0: ["GATTACA", "GATCTCA", "1111011"]}
+    file, page = write_text_page(tmp_path, "alignment", rows, believed, task="align", names=("row1", "row2", "core"))
     opened(driver, page)
     assert [mark.text for mark in driver.find_elements("css selector", ".line.given mark")] == ["TA", "CT"]
     press(driver, "e")
@@ -397,8 +402,8 @@ def test_alignments_are_edited_as_text(driver, browser, tmp_path):
     result = CliRunner().invoke(
         app, ["repair", str(file), str(browser[1] / "corpus.txt.decisions.json"), "-o", str(tmp_path / "out")]
     )
-    assert result.exit_code == 0, result.output  # two columns without names: the third is no matter of the task
-    assert (tmp_path / "out").read_text().startswith("GATTACA\tGATCTCA\t0000000\n")
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "out").read_text().split("\n")[1] == "GATTACA\tGATCTCA\t0000000"
 
 
 @pytest.mark.slow

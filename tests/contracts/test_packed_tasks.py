@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from pathlib import Path
@@ -20,11 +21,20 @@ from partwise.tasks.common.registry import BY_VERB
 pytestmark = pytest.mark.interpreted
 SMALL = {"parse": {"hash_bits": 8}, "constituency": {"hash_bits": 8}}  # what keeps a run in the interpreter short
 ONE = 1e-5  # megabytes: as many shards as there are examples
+BATCH = [("lbfgs", "crf"), ("lbfgs", "soft_ramp"), ("owlqn", "crf"), ("bmrm", "hinge"), ("bmrm", "ramp"), ("bmrm_ls", "crf")]
+BATCH += [
+    ("ocas", "hinge"),
+    ("oneslack", "hinge"),
+    ("proximal", "crf"),
+    ("nrbm", "hinge"),
+    ("polyak", "hinge"),
+    ("kelley", "hinge"),
+]
 
 
 @pytest.fixture(autouse=True)
-def interpreted():
-    with partwise.interpret():
+def interpreted(request):
+    with contextlib.nullcontext() if request.node.get_closest_marker("slow") else partwise.interpret():
         yield
 
 
@@ -61,6 +71,42 @@ def test_batch_solvers_learn_the_same_from_disk_however_it_was_cut(verb, tmp_pat
         assert model.weights_.tobytes() == expected.tobytes()
     model.save(tmp_path / "model")
     assert partwise.load(tmp_path / "model").weights_.tobytes() == expected.tobytes()
+
+
+def how_to(solver, loss, epochs):
+    """Parameters of a run."""
+    return {"solver": solver, "loss": loss, "l1_ratio": 0.5 if solver == "owlqn" else 0.0, "max_epochs": epochs, "tol": 1e-9}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("solver", "loss"), BATCH)
+def test_every_batch_solver_learns_the_same_from_disk(solver, loss, tmp_path):
+    how, found = how_to(solver, loss, 3), set()
+    for megabytes in (ONE, 100.0):
+        corpus = packed("tag", tmp_path, megabytes, f"{megabytes}.packed")
+        found.add(BY_VERB["tag"].core(**how).fit(partwise.PackedCorpus(corpus.path)).weights_.tobytes())
+    assert found == {from_memory("tag", tmp_path, **how).weights_.tobytes()}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("solver", "loss"), BATCH)
+def test_every_batch_solver_learns_the_same_from_more_data(solver, loss, tmp_path):
+    """300 sentences in up to 90 shards, compiled; Kelley's linear programs have no room for that many features."""
+    if solver == "kelley":
+        pytest.skip("the short test has it")
+    (tmp_path / "tag").mkdir()
+    rng = np.random.default_rng(0)
+    sentences = [[f"w{w} {'ABCD'[w % 4]}" for w in rng.integers(0, 300, rng.integers(0, 30) + 1)] for _ in range(300)]
+    (tmp_path / "tag" / "sentences.txt").write_text("\n\n".join("\n".join(one) for one in sentences))
+    how = how_to(solver, loss, 6)
+    expected = from_memory("tag", tmp_path, **how).weights_
+    assert np.count_nonzero(expected) > 300
+    for megabytes in (100.0, 0.05, 0.005):
+        corpus = packed("tag", tmp_path, megabytes, f"{megabytes}.packed")
+        assert corpus.n_shards > 60 or megabytes > 0.005
+        found = BY_VERB["tag"].core(**how).fit(partwise.PackedCorpus(corpus.path))
+        assert found.weights_.tobytes() == expected.tobytes(), megabytes
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -282,8 +328,10 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert len(partwise.PackedCorpus("two.packed")) == 6
     status, said = run("train", "tag", "two.packed", "-o", "model", "--dev", file, "--epochs", "2")
     assert status == 0 and "dev: " in said, said
+    Path("three.packed.partial").mkdir()
+    assert "left unfinished" in run("train", "tag", "three.packed", "-o", "model")[1]
     status, said = run("train", "parse", "two.packed", "-o", "model")
     assert status == 1 and "packed for 'partwise train tag'" in said
     status, said = run("train", "tag", "two.packed", "-o", "model", "--label-column", "1")
     assert status == 1 and "--label-column was decided when" in said
-    assert "no such file" in run("pack", "tag", "nowhere.txt", "-o", "three.packed")[1]
+    assert "no such file" in run("pack", "tag", "nowhere.txt", "-o", "four.packed")[1]

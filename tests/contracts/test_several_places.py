@@ -18,7 +18,7 @@ from partwise.tasks.common import packed_corpus
 from partwise.tasks.common.registry import BY_VERB
 
 EXACT = [("lbfgs", "crf"), ("bmrm", "hinge"), ("bmrm_ls", "crf"), ("oneslack", "hinge"), ("ocas", "hinge"), ("proximal", "crf")]
-EXACT += [("nrbm", "hinge"), ("polyak", "hinge"), ("owlqn", "crf"), ("lbfgs", "soft_ramp"), ("bmrm", "ramp")]
+EXACT += [("nrbm", "hinge"), ("polyak", "hinge"), ("kelley", "hinge"), ("owlqn", "crf"), ("lbfgs", "soft_ramp"), ("bmrm", "ramp")]
 MIXED = [("perceptron", "perceptron"), ("mira", "hinge"), ("dca", "crf"), ("sgd", "hinge"), ("pegasos", "hinge"), ("dca", "ramp")]
 
 
@@ -60,6 +60,12 @@ def test_mixing_learns_and_depends_on_the_parts_alone(corpus, solver, loss):
         one, two = fit(corpus, solver, loss, "parts"), fit(corpus, solver, loss, "parts", n_jobs=2)
         assert one.weights_.tobytes() == two.weights_.tobytes()
         assert one.predict([[("the", "D"), ("dog", "N")]]) == [["B-NP", "I-NP"]]
+
+
+@pytest.mark.interpreted
+def test_threads_that_have_nothing_to_do_are_told_of(corpus):
+    with partwise.interpret(), pytest.warns(UserWarning, match=r"8 shards.* 2 of 10 threads .*--shard-megabytes 0\.01"):
+        assert len(partwise.PackedCorpus(corpus.path).places("parts", 10)) == corpus.n_shards == 8
 
 
 @pytest.mark.interpreted
@@ -112,17 +118,17 @@ def cluster(interpreted):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_cluster_finds_the_same_to_the_bit(corpus, interpreted):
-    """Whoever works: threads here, or one, two, three processes."""
+    """Whoever works: threads here, or one, two, four processes."""
     here = {one: fit(corpus, *one, "parts").weights_.tobytes() for one in EXACT}
     mixed = {one: fit(corpus, *one, "parts", mixing_parts=3).weights_.tobytes() for one in MIXED}
     with cluster_of(1) as (client, workers):
-        for n in (1, 2, 3):
+        for n, more in ((1, 1), (2, 2), (4, 0)):
             for one, expected in here.items():
                 assert fit(corpus, *one, client).weights_.tobytes() == expected, (n, one)
             for one, expected in mixed.items():
                 assert fit(corpus, *one, client, mixing_parts=3).weights_.tobytes() == expected, (n, one)
-            workers.start()
-            client.wait_for_workers(n + 1)
+            workers.start(more)
+            client.wait_for_workers(n + more)
 
 
 @pytest.mark.slow

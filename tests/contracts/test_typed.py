@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -22,18 +23,26 @@ def test_the_package_says_that_it_has_types():
 @pytest.mark.slow
 @pytest.mark.parametrize("checker", ["mypy", "pyright"])
 def test_a_typed_program(checker, tmp_path):
-    if importlib.util.find_spec(checker) is None:
+    program = [sys.executable, "-m", checker] if importlib.util.find_spec(checker) else [shutil.which(checker)]
+    if program == [None]:
         pytest.skip(f"{checker} is not installed")
     (tmp_path / "fine.py").write_text(EXAMPLE.read_text())
     (tmp_path / "program.py").write_text(EXAMPLE.read_text() + "\nwrong: int = train('three')\n")
     source = str(ROOT / "src")
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [source]}))
-    options = ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"] if checker == "mypy" else []
+    options = {
+        "mypy": ["--config-file=", "--ignore-missing-imports", "--follow-imports=silent"],
+        "pyright": ["--pythonpath", sys.executable],
+    }
 
     def check(file):
-        words = [sys.executable, "-m", checker, *options, file]
         return subprocess.run(
-            words, capture_output=True, text=True, cwd=tmp_path, check=False, env={**os.environ, "MYPYPATH": source}
+            [*program, *options[checker], file],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+            env={**os.environ, "MYPYPATH": source},
         )
 
     fine, seen = check("fine.py"), check("program.py")

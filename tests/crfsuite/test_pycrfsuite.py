@@ -99,7 +99,7 @@ def test_items_and_taggers_answer_as_theirs(tmp_path):
     theirs = pytest.importorskip("pycrfsuite", reason="python-crfsuite is not installed")
     rich = [{"s": "x", "n": 0.5, "l": ["a", "b"], "d": {"k": {"deep": "v"}}, b"bytes": b"\xc3\xa9", "no": False}, ["plain"]]
     for a, b in zip(pycrfsuite.ItemSequence(rich).items(), theirs.ItemSequence(rich).items(), strict=True):
-        assert a == {name: value for name, value in b.items() if value}
+        assert a == b
     path = str(tmp_path / "m")
     trained(path)
     with pycrfsuite.Tagger().open(path) as tagger:

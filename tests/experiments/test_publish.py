@@ -130,6 +130,25 @@ def test_published_cells_stay_without_their_folder_and_go_with_their_version(toy
     assert "Not run yet in this version: 0 of 4 cells" in renewed(text, toy / "docs")
 
 
+def test_cells_of_a_method_that_has_changed_are_forgotten_and_run_again(toy, capsys):
+    run(toy)
+    publish(toy)
+    for path in (toy / "runs/toy/cells/quick").glob("*.json"):
+        path.unlink()
+    publish(toy, "--forget", "loss=ramp", "seed=1")
+    assert "3 of 4 cells are there; left out until theirs are: seed 1" in page(toy)
+    log = toy / "data/toy/log.txt"
+    log.unlink()
+    run(toy, known=toy / "docs/results/toy.quick.json")
+    assert log.read_text().splitlines() == ["ramp 1"]
+    publish(toy, "--forget", "loss=ramp")  # what the folder has is new
+    assert "*3 of 4" in page(toy) and "until theirs are: seed 0" in page(toy)
+    with pytest.raises(ValueError, match="have the settings loss, seed. Got method"):
+        publish(toy, "--forget", "method=ramp")
+    with pytest.raises(SystemExit):
+        publish(toy, "--forget", "ramp")
+
+
 def test_no_group_is_complete(toy):
     for path in (toy / "runs/toy/cells/quick").glob("loss=ramp*"):
         path.unlink()

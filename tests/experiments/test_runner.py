@@ -124,7 +124,7 @@ def test_goes_on_after_a_kill(toy, jobs):
     time.sleep(0.5)  # workers notice that their parent is gone
     begun, done = len(log(toy)), len(list(cells.glob("*.json")))
     time.sleep(2.0)  # what they were at is lost, and nothing new is begun
-    assert 1 <= done < 4 and not list(cells.glob("*.tmp"))
+    assert 1 <= done < 4  # what was half written has another name, and is no result
     assert (begun, done) == (len(log(toy)), len(list(cells.glob("*.json"))))
     finished = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert finished.returncode == 0 and f"{done} of 4 cells were done before" in finished.stderr

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-import partwise.solvers.lbfgs as module
 from partwise import kernels
 from partwise.engine.compilation import interpret
 from partwise.losses.records import Family, get_loss
 from partwise.objective import objective
-from partwise.solvers import SOLVERS, make_task, solve
-from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, ROOT, LineSearch, Memory, Trial, learn, move, scaling
+from partwise.solvers import SOLVERS, lbfgs, make_task, solve, weight_scale
+from partwise.solvers.lbfgs import CURVATURE, DECREASE, LBFGS, LineSearch, Memory, Trial, learn, move
+from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
 
 ROUNDING = 3e-15
@@ -186,7 +186,7 @@ def test_an_interrupt_keeps_the_last_point_and_can_be_resumed(monkeypatch, at):
             raise KeyboardInterrupt
         return objective(*arguments)
 
-    monkeypatch.setattr(module, "objective", interrupted)
+    monkeypatch.setattr(lbfgs, "objective", interrupted)
     seen = [np.zeros(kernels.n_weights(problem))]
     result = solve(problem, "crf", "lbfgs", tol=1e-10, callbacks=[lambda record: seen.append(record.weights())])
     assert result.status == "interrupted"
@@ -221,7 +221,7 @@ def test_rare_features_do_not_wait_for_frequent_ones(monkeypatch):
     gold = (x @ rng.normal(size=(60, 3)) + rng.normal(size=(400, 3))).argmax(1)
     problem = multiclass_problem(x, gold, 3)
     scaled = solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal
-    monkeypatch.setattr(module, "ROOT", 0.0)
+    monkeypatch.setattr(weight_scale, "ROOT", 0.0)
     best = solve(problem, "crf", "lbfgs", C=100.0, tol=1e-8).primal
     assert scaled - best < 0.5 * (solve(problem, "crf", "lbfgs", C=100.0, max_epochs=12, tol=0).primal - best)
 

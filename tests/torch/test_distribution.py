@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 pytest.importorskip("torch.nn", reason="torch is not installed: make test-torch")
 import torch
 
 from partwise.torch import Alignment, Constituency, DependencyTree, LinearChain, reference_only
-from torch_cases import CASES, alignment, chain, constituency, enumerated, tree
+from torch_cases import CASES, alignment, chain, constituency, enumerated, rules, segments, siblings, stepwise, tree
 
 
 @pytest.fixture(params=CASES)
@@ -87,9 +89,9 @@ def test_samples_come_as_often_as_they_are_probable(case):
     assert torch.equal(drawn, again)
 
 
-@pytest.mark.parametrize("make", [chain, tree, constituency])
+@pytest.mark.parametrize("make", [chain, stepwise, segments, tree, siblings, constituency, rules])
 def test_gradients_of_first_and_second_order(make):
-    given = make(lengths=(2, 1))
+    given = make(lengths=(2, 1) if make is not siblings else (3, 1))
 
     def sums(*scores):
         return given._with(place(given, scores)).log_partition
@@ -107,7 +109,7 @@ def place(distribution, scores):
     return [next(given) if t.is_floating_point() else t for t in distribution.tensors]
 
 
-@pytest.mark.parametrize("make", [chain, tree, constituency, alignment])
+@pytest.mark.parametrize("make", [chain, stepwise, segments, tree, siblings, constituency, rules, alignment])
 def test_operators_are_what_torch_expects(make):
     from partwise.torch.operators import OPERATORS
 
@@ -115,12 +117,9 @@ def test_operators_are_what_torch_expects(make):
         given = make(dtype=dtype)
         operators = OPERATORS[given.structure]
         arguments = (*given.tensors, given.lengths, given.sizes)
-        plain = (
-            "test_schema",
-            "test_autograd_registration",
-            "test_faketensor",
-        )  # second derivatives of alignments look at lengths
-        torch.library.opcheck(operators.sums, arguments, test_utils=plain if make is alignment else "ALL")
+        plain = ("test_schema", "test_autograd_registration", "test_faketensor")
+        slow = make in (alignment, siblings, rules)  # twins of many steps are traced for minutes; those of alignments look at lengths
+        torch.library.opcheck(operators.sums, arguments, test_utils=plain if slow else "ALL")
         fixed = (*(t.detach() for t in given.tensors), given.lengths, given.sizes)
         torch.library.opcheck(operators.best, (*fixed, given.width))
         torch.library.opcheck(operators.kbest, (*fixed, given.width, 2))
@@ -251,6 +250,30 @@ def test_devices_must_agree():
 def test_bad_input_is_named(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_padding_may_hold_anything(case):
+    """Neither sums nor gradients of any order nor best outputs look at it, nor at what is nowhere: spans that end before they begin."""
+    given = case(lengths=((2, 5), (1, 2))) if case().structure == "alignment" else case(lengths=(3, 1))
+    marginals, tensors = iter(given._all_sums()[1:]), []
+    for k, tensor in enumerate(given.tensors):
+        marginal = next(marginals) if tensor.is_floating_point() else None
+        seen = marginal is None or marginal.shape != tensor.shape or (marginal > 0)
+        if given.structure != "sibling_tree" and not isinstance(seen, bool):
+            seen = seen.any(-1, keepdim=True)
+        looked_at = isinstance(seen, bool) or (given.structure == "segments" and k == 0) or (given.structure == "alignment" and k > 0)
+        tensors.append(tensor if looked_at else torch.where(seen, tensor, torch.nan).detach().requires_grad_())
+    assert any(t.isnan().any() for t in tensors)
+    other = given._with(tensors)
+    for twin in (False, True):
+        with reference_only() if twin else contextlib.nullcontext():
+            fresh, clean = other._with(tensors), given._with(given.tensors)
+            torch.testing.assert_close(fresh.log_partition, clean.log_partition)
+            torch.testing.assert_close(fresh.entropy, clean.entropy)
+            of = [t for t in tensors if t.is_floating_point() and t.requires_grad]
+            found = torch.autograd.grad(fresh.entropy.sum(), of, allow_unused=True)
+            assert all(g is None or g.isfinite().all() for g in found)
+    assert torch.equal(given.argmax, other.argmax)
 
 
 def test_empty_batches():

@@ -17,6 +17,7 @@ from typing import NamedTuple
 from partwise.text.chunk_schemes import convert, recognise
 
 FARTHEST = 1_000_000  # characters that texts may have beside 100 for each of their column file: they are written out with blanks
+BLANK = re.compile(r"\s")
 TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
@@ -50,6 +51,8 @@ class AnnotatedText:
     spans : list of TextSpan
     tokens : list of (start, end), optional
         Where a tool gave them; else they are found by `tokenise`.
+    place : str
+        Where it was read, for messages; texts are equal wherever they are from.
 
     Examples
     --------
@@ -60,9 +63,11 @@ class AnnotatedText:
     text: str
     spans: list[TextSpan] = field(default_factory=list)
     tokens: list[tuple[int, int]] | None = None
+    place: str = field(default="", compare=False, repr=False)
 
     def checked(self, name: str) -> AnnotatedText:
-        """Itself; or an error that says which offsets are impossible."""
+        """Itself, called by the place where it was read; or an error that says which offsets are impossible."""
+        self.place = name
         for what, some in (("span", self.spans), ("token", [(*token, "") for token in self.tokens or ()])):
             for start, end, label in some:
                 if not 0 <= start < end <= len(self.text):
@@ -116,19 +121,20 @@ def labels_of(document: AnnotatedText, name: str, adjust: bool = False) -> tuple
 
 def in_one_word(label: str) -> str:
     """A label for files in which blanks, tabs and line breaks end it."""
-    return re.sub(r"\s", "_", label)
+    return BLANK.sub("_", label)
 
 
 def to_columns(documents: Iterable[AnnotatedText], adjust: bool = False) -> str:
     """A column file: word, start, end, label. Sequences end at line breaks of the text."""
     lines: list[str] = []
     for n, document in enumerate(documents, 1):
-        tokens, labels = labels_of(document, f"text {n}", adjust)
+        name = document.place or f"text {n}"
+        tokens, labels = labels_of(document, name, adjust)
         before = 0
         for (start, end), label in zip(tokens, labels, strict=True):
             word = document.text[start:end]
-            if re.search(r"\s", word):
-                raise ValueError(f"text {n}: token {start}-{end} {word!r} has a blank in it, which a column file cannot hold.")
+            if BLANK.search(word):
+                raise ValueError(f"{name}: token {start}-{end} {word!r} has a blank in it; a column file cannot hold that.")
             if lines and lines[-1] and "\n" in document.text[before:start]:
                 lines.append("")
             lines.append(f"{word}\t{start}\t{end}\t{in_one_word(label)}")

@@ -20,6 +20,8 @@ from partwise.bridges.annotated_text import AnnotatedText, TextSpan, from_column
 
 ENDINGS = {"prodigy": ".jsonl", "doccano": ".jsonl", "labelstudio": ".json", "brat": ".ann", "columns": ".txt"}
 
+OF_DOCCANO = ("label", "labels", "entities")  #: where its exports have spans
+
 
 def json_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """The place and the object of each line."""
@@ -53,6 +55,16 @@ def objects(found: dict[str, Any], key: str, place: str) -> list[dict[str, Any]]
     return rows
 
 
+def check_kind(found: dict[str, Any], own: tuple[str, ...], others: dict[str, str], place: str) -> None:
+    """Refuse an object of another tool, whose spans would be passed over."""
+    if not any(key in found for key in own):
+        for key, tool in others.items():
+            if found.get(key):
+                raise ValueError(
+                    f"{place}: there is no {own[0]!r} in it, but {key!r}, as {tool} writes it. Is it of that format?"
+                )
+
+
 def text_in(found: dict[str, Any], place: str) -> str:
     """The text of an object."""
     text = found.get("text", found.get("data"))
@@ -75,6 +87,7 @@ def read_prodigy(path: Path) -> Iterator[AnnotatedText]:
     for place, found in json_lines(path):
         if found.get("answer", "accept") != "accept":
             continue
+        check_kind(found, ("spans",), dict.fromkeys(OF_DOCCANO, "doccano"), place)
         spans = [span_from(s.get("start"), s.get("end"), s.get("label"), place) for s in objects(found, "spans", place)]
         tokens = [span_from(t.get("start"), t.get("end"), "token", place)[:2] for t in objects(found, "tokens", place)]
         yield AnnotatedText(text_in(found, place), spans, tokens or None).checked(place)
@@ -83,7 +96,8 @@ def read_prodigy(path: Path) -> Iterator[AnnotatedText]:
 def read_doccano(path: Path) -> Iterator[AnnotatedText]:
     """All three forms in which doccano has exported spans."""
     for place, found in json_lines(path):
-        rows = found.get("label") or found.get("labels") or found.get("entities") or []
+        check_kind(found, OF_DOCCANO, {"spans": "prodigy"}, place)
+        rows = next((found[key] for key in OF_DOCCANO if found.get(key)), [])
         if not isinstance(rows, list):
             raise ValueError(f"{place}: expected a list of spans. Got {str(rows)[:60]!r}.")
         spans = []
@@ -122,14 +136,17 @@ def read_brat(path: Path) -> Iterator[AnnotatedText]:
     if not files:
         raise FileNotFoundError(f"{path} holds no .ann files.")
     for file in files:
-        with file.with_suffix(".txt").open(encoding="utf-8", newline="") as stream:  # a carriage return counts
-            text, spans = stream.read(), []
+        text, spans = file.with_suffix(".txt").read_bytes().decode("utf-8"), []  # as it is: offsets count line ends, too
         for n, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             place = f"{file}, line {n}"
             if not line.startswith("T"):
                 continue
             cells = line.split("\t")
             words = cells[1].split() if len(cells) > 1 else []
+            if ";" in "".join(words[1:]):
+                raise ValueError(
+                    f"{place}: a span in several pieces, {' '.join(words)!r}. A token belongs to one span without gaps."
+                )
             if len(words) != 3 or not (words[1].isdecimal() and words[2].isdecimal()):
                 raise ValueError(f"{place}: expected T1, LABEL START END and the text, with tabs between. Got {line!r}.")
             span = TextSpan(int(words[1]), int(words[2]), words[0])

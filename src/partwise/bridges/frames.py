@@ -30,14 +30,16 @@ from partwise.tasks.common.tables import Grid, TaskTable, titled
 
 #: packages, and their first and last major versions that the tests ran with
 TESTED = {"pandas": (2, 3), "polars": (1, 2), "pyarrow": (14, 26)}
+FRAME = {"pyarrow": "Table"}  #: the class, where it is no DataFrame
 _warned: set[str] = set()
 
 
 def kind_of(frame: Any) -> str:
     """Whose it is. A version that was not tested is warned of, once."""
     home = type(frame).__module__.partition(".")[0]
-    if home not in TESTED or not hasattr(frame, "columns"):
-        raise TypeError(f"Expected a frame of pandas or polars, or a table of Arrow. Got {type(frame).__name__}.")
+    if home not in TESTED or not isinstance(frame, getattr(sys.modules[home], FRAME.get(home, "DataFrame"))):
+        lazy = " Collect it first." if hasattr(frame, "collect") else ""
+        raise TypeError(f"Expected a frame of pandas or polars, or a table of Arrow. Got {type(frame).__name__}.{lazy}")
     version, (first, last) = str(getattr(sys.modules[home], "__version__", "0")), TESTED[home]
     if home not in _warned and version.split(".")[0].isdigit() and not first <= int(version.split(".")[0]) <= last:
         _warned.add(home)
@@ -49,10 +51,10 @@ def grid_of(frame: Any, name: str = "the frame") -> Grid:
     """The columns of a frame as lists."""
     kind = kind_of(frame)
     if kind == "pandas":
-        return Grid(list(frame.columns), [frame.iloc[:, k].tolist() for k in range(frame.shape[1])], name)
+        return Grid(list(frame.columns), [frame.iloc[:, k].tolist() for k in range(frame.shape[1])], name).checked()
     if kind == "polars":
         return Grid(list(frame.columns), [column.to_list() for column in frame.get_columns()], name)
-    return Grid(list(frame.column_names), [column.to_pylist() for column in frame.columns], name)
+    return Grid(list(frame.column_names), [column.to_pylist() for column in frame.columns], name).checked()
 
 
 def with_columns(frame: Any, columns: dict[str, list[Any]]) -> Any:

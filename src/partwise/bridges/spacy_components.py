@@ -25,6 +25,8 @@ from spacy.scorer import Scorer, get_ner_prf  # noqa: TID253
 from spacy.tokens import Doc, Span  # noqa: TID253
 from spacy.training import Example  # noqa: TID253
 
+from partwise.losses.records import get_loss
+
 TESTED = ("3.7", "3.8")  #: versions of spaCy that the tests ran with
 FILE = "partwise.model"
 
@@ -49,6 +51,11 @@ class Component:
 
         return getattr(partwise, self.estimator)(**{key: value for key, value in self.settings.items() if value is not None})
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What may be predicted, for ``nlp.pipe_labels``; nothing before training."""
+        return () if self.model_ is None else tuple(map(str, self.model_.classes_))
+
     # -- learning
 
     def training_data(self, examples: Iterable[Example]) -> tuple[list[Any], list[Any]]:
@@ -60,6 +67,9 @@ class Component:
         X, y = self.training_data(get_examples())
         if not X:
             raise ValueError(f"{self.name}: there is no example with the annotation that it learns from.")
+        loss = self.settings["loss"]
+        if self.marginals and not get_loss(loss).is_smooth:
+            raise ValueError(f"{self.name}: marginals need a loss with probabilities, 'crf' or 'softmax_margin'. Got {loss!r}.")
         self.model_ = self.new_estimator().fit(X, y)
 
     def update(self, examples: Iterable[Example], *, drop: float = 0.0, sgd: Any = None, losses: Any = None) -> dict[str, float]:
@@ -101,27 +111,30 @@ class Component:
         if self.model_ is None:
             return b""
         with tempfile.TemporaryDirectory() as folder:
-            self.model_.save(Path(folder) / FILE)
+            self.to_disk(folder)
             return (Path(folder) / FILE).read_bytes()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> Component:
         """The reverse."""
-        import partwise
-
-        if data:
-            with tempfile.TemporaryDirectory() as folder:
-                (Path(folder) / FILE).write_bytes(data)
-                self.model_ = partwise.load(Path(folder) / FILE)
-        return self
+        with tempfile.TemporaryDirectory() as folder:
+            (Path(folder) / FILE).write_bytes(data)
+            return self.from_disk(folder)
 
     def to_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> None:
-        """A folder with the model file."""
+        """A folder with the model file; an empty one, if it is not trained."""
         Path(path).mkdir(parents=True, exist_ok=True)
-        (Path(path) / FILE).write_bytes(self.to_bytes())
+        if self.model_ is None:
+            (Path(path) / FILE).write_bytes(b"")
+        else:
+            self.model_.save(Path(path) / FILE)
 
     def from_disk(self, path: Any, *, exclude: Iterable[str] = ()) -> Component:
         """The reverse."""
-        return self.from_bytes((Path(path) / FILE).read_bytes())
+        import partwise
+
+        file = Path(path) / FILE
+        self.model_ = partwise.load(file) if file.stat().st_size else None
+        return self
 
 
 def words_of(doc: Doc) -> list[tuple[str]]:
@@ -149,6 +162,11 @@ class SequenceComponent(Component):
 
 class NamedEntities(SequenceComponent):
     """``partwise_ner``: entities from BILUO labels, those of a document that are set already are replaced."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Types of entities; ``model_.classes_`` has the labels of tokens, which are the columns of marginals."""
+        return tuple(sorted({kind for _, dash, kind in (label.partition("-") for label in super().labels) if dash}))
 
     def training_data(self, examples: Iterable[Example]) -> tuple[list[Any], list[Any]]:
         X, y = [], []
@@ -195,6 +213,11 @@ class Tags(SequenceComponent):
         return Scorer.score_token_attr(examples, "tag")
 
 
+def name_of(token: Any, attribute: str) -> str:
+    """A relation by its name, which is a number in `token.dep`: scores of each relation are told by it."""
+    return token.vocab.strings[getattr(token, attribute)]
+
+
 class Dependencies(Component):
     """``partwise_parser``: sets heads and relations, sentence by sentence; without sentence boundaries a document is one tree."""
 
@@ -231,20 +254,21 @@ class Dependencies(Component):
         places = [(doc, *place) for doc in docs for place in self.sentences(doc)]
         X = [self.cells(*place) for place in places]
         trees = self.model_.predict(X) if X else []
-        found: dict[int, list[Any]] = {id(doc): [] for doc in docs}
-        if self.marginals and X:
-            for (doc, *_), one in zip(places, self.model_.predict_marginals(X), strict=True):
-                found[id(doc)].append(one)
+        own: dict[int, list[tuple[int, Any]]] = {id(doc): [] for doc in docs}
+        for (doc, start, _), tree in zip(places, trees, strict=True):
+            own[id(doc)].append((start, tree))
         for doc in docs:
             heads, relations = list(range(len(doc))), [""] * len(doc)
-            for (other, start, _), tree in zip(places, trees, strict=True):
-                if other is doc:
-                    for k, head in enumerate(tree.heads):
-                        heads[start + k] = start + (head - 1 if head else k)
-                        relations[start + k] = tree.relations[k] if tree.relations is not None else "dep"
+            for start, tree in own[id(doc)]:
+                for k, head in enumerate(tree.heads):
+                    heads[start + k] = start + (head - 1 if head else k)
+                    relations[start + k] = tree.relations[k] if tree.relations is not None else "dep"
             if len(doc):
                 self.set_tree(doc, heads, relations)
         if self.marginals:
+            found: dict[int, list[Any]] = {id(doc): [] for doc in docs}
+            for (doc, *_), one in zip(places, self.model_.predict_marginals(X) if X else [], strict=True):
+                found[id(doc)].append(one)
             self.keep_marginals(docs, [found[id(doc)] for doc in docs])
         return docs
 
@@ -260,7 +284,7 @@ class Dependencies(Component):
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Attachment scores, punctuation left out, as spaCy counts them."""
-        return Scorer.score_deps(examples, "dep", ignore_labels=("p", "punct"))
+        return Scorer.score_deps(examples, "dep", getter=name_of, ignore_labels=("p", "punct"))
 
 
 SHARED = {"loss": "hinge", "C": None, "solver": "auto", "max_epochs": None, "l1_ratio": 0.0, "marginals": False}

@@ -80,7 +80,7 @@ def pack_them(task: RegisteredTask, given: dict[str, Any], options: Any) -> None
     found = {"task": task.verb, **about, "shards": corpus.n_shards, "bytes": corpus.nbytes, "output": str(given["output"])}
     if not given["quiet"]:
         where = sys.stderr if given["as_json"] else sys.stdout
-        size = f"{corpus.nbytes / 1e6:,.1f} MB in {corpus.n_shards:,} shards"
+        size = f"{corpus.nbytes / 1e6:,.1f} MB in {corpus.in_shards}"
         said = corpus.manifest["about"].get("describe", "")
         show(f"{said}\nwrote {given['output']}: {len(corpus):,} examples, {size}", where)
     if given["as_json"]:

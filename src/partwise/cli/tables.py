@@ -37,7 +37,7 @@ def opened(task: RegisteredTask, file: Any, options: Any) -> OpenedTable:
     table = read_parquet(file)
     if not task.table.is_text:
         return OpenedTable(table, file, list(range(table.num_rows)))
-    grid = Grid(list(table.column_names), [column.to_pylist() for column in table.columns], os.fspath(file))
+    grid = Grid(list(table.column_names), [column.to_pylist() for column in table.columns], os.fspath(file)).checked()
     text, order = task.table.text(grid, getattr(options, "group_column", None), getattr(options, "unknown_label", None))
     options.encoding = "utf-8"
     if hasattr(options, "separator"):

@@ -29,13 +29,14 @@ from partwise.crfsuite.estimator import CRF
 from partwise.crfsuite.given import as_labels, as_sequence
 from partwise.crfsuite.settings import ALGORITHMS, ALIASES, COMMON
 
+CALIBRATED = ("eta", "rate", "samples", "candidates", "max_trials")
 #: what python-crfsuite calls parameters of `CRF`, where the names differ
 NAMES = {
     "feature.minfreq": "min_freq",
     "feature.possible_states": "all_possible_states",
     "feature.possible_transitions": "all_possible_transitions",
     "type": "pa_type",
-    **{f"calibration.{name}": f"calibration_{name}" for name in ("eta", "rate", "samples", "candidates", "max_trials")},
+    **{f"calibration.{name}": f"calibration_{name}" for name in CALIBRATED},
 }
 CRFSUITE_NAMES = {ours: theirs for theirs, ours in NAMES.items()}
 GIVEN = {"all_possible_states": False, "all_possible_transitions": False, "calibration_eta": 0.1, "calibration_rate": 2.0}
@@ -43,8 +44,36 @@ GIVEN |= {"calibration_samples": 1000, "calibration_candidates": 10, "calibratio
 CRFSUITE_VERSION = "0.12"
 
 
+#: what parameters are about, under python-crfsuite's names
+HELP = {
+    "feature.minfreq": "Attributes that occur less often are left out.",
+    "feature.possible_states": "Whether pairs of attribute and label that the data never show have weights; here they always do.",
+    "feature.possible_transitions": "Whether pairs of labels that the data never show have weights; here they always do.",
+    "c1": "Weight of the L1 penalty, c1 ||w||_1.",
+    "c2": "Weight of the L2 penalty, c2 ||w||^2.",
+    "c": "The longest step (PA-I).",
+    "type": "0: steps of any length; 1: steps of at most c.",
+    "error_sensitive": "Whether margins grow with the number of wrong labels; here they always do.",
+    "averaging": "Whether the weights are the average over all steps.",
+    "variance": "Of every weight, before training.",
+    "gamma": "How little a step of AROW trusts the example: larger is smaller steps.",
+    "max_iterations": "At most so many iterations, or epochs.",
+    "num_memories": "Pairs of steps and differences of gradients that L-BFGS remembers.",
+    "epsilon": "Stop when the gradient (online: the share of mistakes) is at most this, relative to the weights.",
+    "period": "Over how many iterations the objective must have fallen by delta.",
+    "delta": "Stop when the objective has fallen by less than this, relative to it, over `period` iterations.",
+    "linesearch": "MoreThuente, Backtracking or StrongBacktracking; here it is always the one of the solver.",
+    "max_linesearch": "Points that a line search tries at most.",
+    **{f"calibration.{name}": "Of the learning rate; here the solver finds it by itself." for name in CALIBRATED},
+}
+
+
 class CRFSuiteError(Exception):
     """Raised for what python-crfsuite raises it for: a trainer without data, a model that cannot be opened."""
+
+
+class ClosedError(CRFSuiteError, ValueError, RuntimeError):
+    """A tagger without a model or a sequence: a ValueError or a RuntimeError there."""
 
 
 class ItemSequence(list):
@@ -55,16 +84,9 @@ class ItemSequence(list):
 
     def items(self) -> list[dict[str, float]]:
         """For each token the names of its attributes and their values."""
-        from partwise.text.attributes import encode
+        from partwise.text.attributes import items
 
-        vocabulary: dict[str, int] = {}
-        rows = encode(self, vocabulary, grow=True)
-        names, value = list(vocabulary), getattr(rows, "value", None)
-        found = []
-        for a, b in zip(rows.ptr[:-1].tolist(), rows.ptr[1:].tolist(), strict=True):
-            values = [1.0] * (b - a) if value is None else value[a:b].tolist()
-            found.append({names[k]: x for k, x in zip(rows.index[a:b].tolist(), values, strict=True)})
-        return found
+        return items(self)
 
     def __repr__(self) -> str:
         return f"<ItemSequence ({len(self)})>"
@@ -82,11 +104,21 @@ class BaseTrainer:
         Whether `message` is called while training.
     """
 
+    verbose = True
+    _data: list[tuple[Any, Any, int]]
+    _params: dict[str, Any]
+
+    def __new__(cls, *_: Any, **__: Any) -> BaseTrainer:
+        """As there, classes derived from it need not call its ``__init__``."""
+        made = super().__new__(cls)
+        made._data = []
+        made.select("lbfgs")
+        return made
+
     def __init__(self, algorithm: str | None = None, params: Mapping[str, Any] | None = None, verbose: bool = True):
         self.verbose = verbose
-        self._data: list[tuple[Any, Any, int]] = []
-        self._params: dict[str, Any] = {}
-        self.select("lbfgs" if algorithm is None else algorithm)
+        if algorithm is not None:
+            self.select(algorithm)
         if params:
             self.set_params(params)
 
@@ -94,7 +126,7 @@ class BaseTrainer:
 
     def select(self, algorithm: str, type: str = "crf1d") -> None:
         """Choose the algorithm; its parameters are back at their defaults."""
-        name = ALIASES.get(algorithm, algorithm)
+        name = ALIASES.get(algorithm.lower(), algorithm.lower())
         if name not in ALGORITHMS or type != "crf1d":
             raise ValueError(f"Bad arguments: algorithm={algorithm!r}, type={type!r}. There are {', '.join(ALGORITHMS)}; crf1d.")
         self.algorithm, self._params = name, {}
@@ -132,8 +164,9 @@ class BaseTrainer:
     def help(self, name: str) -> str:
         """What a parameter is about."""
         self.get(name)
-        ours = NAMES.get(name, name)
-        return f"{name}: the parameter {ours!r} of partwise.crfsuite.CRF; {self._default(name)!r} by default."
+        name = CRFSUITE_NAMES.get(name, name)
+        own = f"The parameter {NAMES.get(name, name)!r} of partwise.crfsuite.CRF; {self._default(name)!r} by default."
+        return f"{HELP[name]} {own}"
 
     def _default(self, name: str) -> Any:
         ours = NAMES.get(name, name)
@@ -156,7 +189,7 @@ class BaseTrainer:
     # -- training -----------------------------------------------------------------------------------------------------
 
     def train(self, model: Any, holdout: int = -1) -> None:
-        """Train on the sequences and save the model as a file."""
+        """Train on the sequences and save the model as a file; with an empty name, train only."""
         if not self._data:
             raise CRFSuiteError("The data set is empty: call append first.")
         held = [one for one in self._data if one[2] == holdout]
@@ -170,7 +203,8 @@ class BaseTrainer:
                 warnings.simplefilter("ignore", UserWarning)
             crf.fit_watched([x for x, _, _ in used], [y for _, y, _ in used], X_dev, y_dev, self._watch)
         self.on_end_(crf)
-        crf.labeler_.save(os.fspath(model))
+        if model:
+            crf.labeler_.save(os.fspath(model))
 
     def _watch(self, info: dict[str, Any]) -> None:
         """Called after every iteration."""
@@ -214,7 +248,9 @@ class Trainer(BaseTrainer):
     def on_start_(self, used: list[Any]) -> None:
         self.logparser = Iterations()
         tokens = sum(len(y) for _, y, _ in used)
-        self._tell(self.on_start, f"Training {self.algorithm}: {len(used)} sequences, {tokens} items\n")
+        features = [f"{name}: {self.get(name)}\n" for name in self.params() if name.startswith("feature.")]
+        how = f"Training {self.algorithm}: {len(used)} sequences, {tokens} items\n"
+        self._tell(self.on_start, "".join(["Feature generation\n", "type: CRF1d\n", *features, how]))
         self._tell(self.on_prepared, "")
 
     def _watch(self, info: dict[str, Any]) -> None:
@@ -239,16 +275,21 @@ class Trainer(BaseTrainer):
         self.logparser.log.append(log)
         method(log)
 
+    def _say(self, log: str) -> None:
+        """Line by line, as CRFsuite does."""
+        for line in log.splitlines(keepends=True):
+            self.message(line)
+
     def on_start(self, log: str) -> None:
         """Before anything is done."""
-        self.message(log)
+        self._say(log)
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
         """Never called: features are numbered in no time. Here for programs that overwrite it."""
 
     def on_featgen_end(self, log: str) -> None:
         """When the number of features is known."""
-        self.message(log)
+        self._say(log)
 
     def on_prepared(self, log: str) -> None:
         """When training begins."""
@@ -258,11 +299,11 @@ class Trainer(BaseTrainer):
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
         """After every iteration."""
-        self.message(log)
+        self._say(log)
 
     def on_optimization_end(self, log: str) -> None:
         """After the last iteration."""
-        self.message(log)
+        self._say(log)
 
     def on_end(self, log: str) -> None:
         """When all is done."""
@@ -318,7 +359,7 @@ class Tagger:
 
     def _model(self) -> SequenceLabeler:
         if self._labeler is None:
-            raise CRFSuiteError("The tagger is closed: call open first.")
+            raise ClosedError("The tagger is closed: call open first.")
         return self._labeler
 
     def labels(self) -> list[str]:
@@ -349,7 +390,7 @@ class Tagger:
         if xseq is not None:
             self.set(xseq)
         if self._sequence is None:
-            raise CRFSuiteError("No sequence is set: give one to tag, or call set.")
+            raise ClosedError("No sequence is set: give one to tag, or call set.")
         return self._sequence
 
     def info(self) -> TaggerInfo:
@@ -364,9 +405,14 @@ class Tagger:
     def dump(self, filename: Any = None) -> None:
         """Write the weights as text, on the screen or into a file."""
         info = self.info()
-        lines = [f"  ({a}) {x} --> {y}: {w:f}" for a, some in (("1", info.transitions),) for (x, y), w in some.items()]
-        lines += [f"  (0) {x} --> {y}: {w:f}" for (x, y), w in info.state_features.items()]
-        text = "\n".join(lines) + "\n"
+        parts = {
+            "FILEHEADER": [f"{name}: {value}" for name, value in info.header.items()],
+            "LABELS": [f"{number:>5}: {name}" for name, number in info.labels.items()],
+            "ATTRIBUTES": [f"{number:>5}: {name}" for name, number in info.attributes.items()],
+            "TRANSITIONS": [f"(1) {a} --> {b}: {w:f}" for (a, b), w in info.transitions.items()],
+            "STATE_FEATURES": [f"(0) {a} --> {b}: {w:f}" for (a, b), w in info.state_features.items()],
+        }
+        text = "\n".join(f"{name} = {{\n" + "".join(f"  {line}\n" for line in lines) + "}\n" for name, lines in parts.items())
         if filename is None:
             sys.stdout.write(text)
         else:

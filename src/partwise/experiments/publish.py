@@ -12,6 +12,9 @@ A block of the page begins with a marker and ends with ``<!-- end of results -->
 
 Cells count if they are of the present version of the experiment. Where some are missing, rows that need them are left out and
 the page says so. A test compares the page with the files, so no number of a table can be edited by hand. No data are needed.
+
+Where one method of an experiment has changed, ``--forget method=ramp`` takes its cells out; ``partwise reproduce NAME --from``
+the file of the others then runs these alone. (A new `Experiment.version` is for what changes all of them.)
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from partwise.experiments import EXPERIMENTS, get_experiment
-from partwise.experiments.experiment import SETTINGS, Experiment, Result, Table
+from partwise.experiments.experiment import SETTINGS, Experiment, Result, Table, settings_of
 from partwise.experiments.runner import draw, summary_of, versions
 from partwise.experiments.stored import Stamp, match, rounded, shown_results, what_is_missing, write_results
 
@@ -92,6 +95,16 @@ def collect(folder: Path, name: str, setting: str, before: Published) -> Publish
     used = [*before.versions, *(one.get("versions", versions()) for one in stored)]
     distinct = [json.loads(text) for text in dict.fromkeys(json.dumps(v, sort_keys=True) for v in used)]
     return Published(experiment, setting, results, json.loads(text), distinct)
+
+
+def without(published: Published, settings: Sequence[str]) -> Published:
+    """What is left when cells with all of these settings, each as NAME=VALUE, are forgotten."""
+    wanted = dict(one.split("=", 1) for one in settings)
+    known = settings_of(published.experiment.cells(published.setting)[0])
+    if wrong := set(wanted) - set(known):
+        raise ValueError(f"Cells of {published.experiment.name} have the settings {', '.join(known)}. Got {', '.join(wrong)}.")
+    kept = [r for r in published.results if any(str(settings_of(r.cell)[name]) != value for name, value in wanted.items())]
+    return published._replace(results=kept)
 
 
 def rounded_result(result: Result) -> Result:
@@ -163,8 +176,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=Path, default=Path("reproduction"), help="folder with a folder for each experiment")
     parser.add_argument("--docs", type=Path, default=Path("docs"))
     parser.add_argument("--setting", choices=SETTINGS, default="full")
+    forget = "cells with all of these settings, as published so far, are out of date: method=ramp, say"
+    parser.add_argument("--forget", nargs="+", metavar="NAME=VALUE", help=forget)
     parser.add_argument("--check", action="store_true", help="write nothing; end with status 1 if the page is out of date")
     given = parser.parse_args(arguments)
+    if given.forget and (len(given.names) != 1 or not all("=" in one for one in given.forget)):
+        parser.error("--forget takes settings as NAME=VALUE, of one experiment that is named before it")
     page = given.docs / PAGE
     text = page.read_text(encoding="utf-8")
     if given.check:
@@ -174,7 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     for name in given.names or EXPERIMENTS:
         before = read_published(given.docs, name, given.setting)
-        published = collect(given.runs / name, name, given.setting, before)
+        kept = without(before, given.forget) if given.forget else before
+        published = collect(given.runs / name, name, given.setting, kept)
         if not published.results:
             continue
         if published != before:

@@ -20,6 +20,7 @@ from partwise.engine.accumulator import expect_row, row
 from partwise.engine.compilation import helper, kernel
 from partwise.engine.prefetch import AHEAD
 from partwise.engine.ragged import lay_out, taken
+from partwise.features.few_labels import FEW, emit_few, emit_few_of_all, emit_few_ones
 
 
 class Binary(NamedTuple):
@@ -151,6 +152,14 @@ def emit_ones(w, index, k, end, width, out):
     """out += the rows ``index[k:end]`` of the weights `w`, an array or some other kind of them; as `emit`."""
 
 
+@kernel(default=True)
+def emit_scaled(w, index, value, k, end, width, out):
+    """out += the rows ``index[k:end]`` of the weights `w`, each times its value; as `emit`."""
+    while k < end:
+        add_scaled_row(w, np.int64(index[k]), width, value[k], out)
+        k += 1
+
+
 @kernel
 def add_scaled_row(w, r, width, x, out):
     """out += x times row r of the weights `w`; as `emit`."""
@@ -163,6 +172,9 @@ def _(rows, r, w, width, out):
 
 @emit_ones.implements(np.ndarray)
 def _(w, index, k, end, width, out):
+    if width <= FEW:
+        emit_few_ones(w, index, k, end, width, out)
+        return
     n = len(out)
     while k + 4 <= end:  # four rows of weights for one pass over `out`
         if k + AHEAD + 4 <= index.size:
@@ -185,10 +197,19 @@ def _(w, index, k, end, width, out):
 
 @emit.implements(Sparse)
 def _(rows, r, w, width, out):
-    for k in range(rows.ptr[r], rows.ptr[r + 1]):
-        if k + AHEAD < rows.index.size:
-            expect_row(w, np.int64(rows.index[k + AHEAD]), width)
-        add_scaled_row(w, np.int64(rows.index[k]), width, rows.value[k], out)
+    emit_scaled(w, rows.index, rows.value, rows.ptr[r], rows.ptr[r + 1], width, out)
+
+
+@emit_scaled.implements(np.ndarray)
+def _(w, index, value, k, end, width, out):
+    if width <= FEW:
+        emit_few(w, index, value, k, end, width, out)
+        return
+    while k < end:
+        if k + AHEAD < index.size:
+            expect_row(w, np.int64(index[k + AHEAD]), width)
+        add_scaled_row(w, np.int64(index[k]), width, value[k], out)
+        k += 1
 
 
 @add_scaled_row.implements(np.ndarray)
@@ -201,6 +222,9 @@ def _(w, r, width, x, out):
 @emit.implements(Dense)
 def _(rows, r, w, width, out):
     x, whole = rows.matrix[r], rows.n_features // 4 * 4
+    if width <= FEW:
+        emit_few_of_all(x, w, width, out)
+        return
     for f in range(0, whole, 4):  # four at a time: `out` is read and written once for all of them
         first, second, third, fourth = row(w, f, width), row(w, f + 1, width), row(w, f + 2, width), row(w, f + 3, width)
         x0, x1, x2, x3 = x[f], x[f + 1], x[f + 2], x[f + 3]

@@ -24,11 +24,22 @@ SPANS = (
     "f.form[-1]|f.form|f.form[1]", "f.shape", "f.form[-1]|f.tag|l.tag", "f.form[-1]|f.form|l.form",
 )  # fmt: skip
 
-#: without a grammar, which tells what goes with what: more of what is at both ends, and the tags within
+#: without a grammar, which tells what goes with what: more of what is at both ends, also by the first two letters of tags
+#: (NNS and NNP are NN, say), and which words and tags are within
 FREE_SPANS = (
     *SPANS,
     "f.tag[-2]|f.tag[-1]|f.tag", "f.tag|f.tag[1]|f.tag[2]", "l.tag[-2]|l.tag[-1]|l.tag", "l.tag|l.tag[1]|l.tag[2]",
-    "f.form|f.form[1]", "l.form[-1]|l.form", "f.tag|f.tag[1]", "l.tag[-1]|l.tag", "b.tag",
+    "f.tag|f.tag[1]", "l.tag[-1]|l.tag",
+    "f.coarse|l.coarse", "f.coarse[-1]|f.coarse", "l.coarse|l.coarse[1]", "f.coarse[-1]|l.coarse[1]",
+    "f.coarse[-1]|f.coarse|l.coarse|l.coarse[1]", "f.coarse|f.coarse[1]|l.coarse[-1]|l.coarse",
+    "f.coarse|l.coarse|l.coarse[1]", "f.coarse[-1]|f.coarse|l.coarse", "f.coarse|f.coarse[1]", "l.coarse[-1]|l.coarse",
+    "f.coarse[-2]|f.coarse[-1]|f.coarse", "f.coarse|f.coarse[1]|f.coarse[2]",
+    "l.coarse[-2]|l.coarse[-1]|l.coarse", "l.coarse|l.coarse[1]|l.coarse[2]",
+    "f.coarse|f.coarse[1]|l.coarse", "f.coarse|l.coarse[-1]|l.coarse",
+    "f.coarse|f.coarse[1]|f.coarse[2]|l.coarse", "f.coarse|l.coarse[-2]|l.coarse[-1]|l.coarse",
+    "f.coarse|f.coarse[1]|f.coarse[2]|l.coarse[-2]|l.coarse[-1]|l.coarse",
+    "f.form|f.form[1]", "l.form[-1]|l.form", "f.form|f.coarse[1]", "l.coarse[-1]|l.form",
+    "f.form|l.tag[1]", "f.form[-1]|l.tag[1]", "f.tag[-1]|l.form[1]", "b.tag", "b.form",
 )  # fmt: skip
 
 

@@ -235,9 +235,11 @@ def checksum(value: Any) -> int:
 
 
 def is_packed(path: Any) -> bool:
-    """Whether it is a folder that holds a packed corpus, by its manifest."""
+    """Whether it is a folder that holds a packed corpus, by its manifest; or one left unfinished, as reading it will say."""
     try:
-        return os.path.isfile(os.path.join(os.fspath(path), MANIFEST))
+        name = os.fspath(path)
+        unfinished = isinstance(name, str) and os.path.isdir(f"{name}.partial") and not os.path.lexists(name)
+        return unfinished or os.path.isfile(os.path.join(name, MANIFEST))
     except TypeError:
         return False
 

@@ -33,7 +33,7 @@ def main() -> None:
     verbs = options.tasks.split(",")
     os.environ["PARTWISE_FROZEN"] = "0"
     with processes(options.jobs) as pool:
-        calls = record_all(verbs, not options.defaults, pool, tell)
+        calls = record_all(verbs, not options.defaults, pool, options.objects, tell)
     tell(f"{len(calls)} specialisations of {len({(c.module, c.name) for c in calls})} loops to compile")
     made = compile_all(calls, options.target, options.objects, options.jobs, tell)
     index = link_all(made, options.target, options.objects, options.out)

@@ -11,6 +11,8 @@ import argparse
 import collections
 import os
 import shlex
+import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +27,8 @@ from partwise.freezing.recorder import run, verbs
 from partwise.freezing.targets import native, target
 from partwise.tasks.common.registry import BY_VERB
 
+SHORTEST = 0.02  # CPU seconds of a loop in all, for its speed to mean something
+
 
 @dataclass
 class Tally:
@@ -34,6 +38,11 @@ class Tally:
     equal: int = 0
     frozen: float = 0.0  #: CPU seconds
     compiled: float = 0.0  #: the same, by numba, without compiling
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times as fast as numba's; None where that took too little to say."""
+        return self.compiled / max(self.frozen, 1e-9) if self.compiled >= SHORTEST else None
 
 
 def copied(value: Any, seen: dict[int, np.ndarray]) -> Any:
@@ -117,7 +126,8 @@ def main() -> None:
             "NUMBA_CPU_FEATURES": "",
             "PARTWISE_FROZEN": str(options.folder.resolve()),
         }
-        os.execve(sys.executable, [sys.executable, "-m", "partwise.freezing.check", *sys.argv[1:]], environment)
+        again = [sys.executable, "-m", "partwise.freezing.check", *sys.argv[1:]]
+        sys.exit(subprocess.run(again, env=environment, check=False).returncode)
     check = Check()
     with tempfile.TemporaryDirectory() as name, compilation.interpret(check):
         folder = Path(name)
@@ -132,11 +142,16 @@ def main() -> None:
                 sys.exit(f"{' '.join(map(str, words))}: refused")
     for (label, first), t in sorted(check.tallies.items()):
         equal = "equal" if t.equal == t.calls else f"DIFFERENT in {t.calls - t.equal}"
-        print(f"{label} {first}: {t.calls} calls, {equal}; {t.frozen:.3f} CPU s, numba {t.compiled:.3f}")
+        speed = "" if t.ratio is None else f", {t.ratio:.2f} times as fast"
+        print(f"{label} {first}: {t.calls} calls, {equal}; {t.frozen:.3f} CPU s, numba {t.compiled:.3f}{speed}")
     for label, n in check.not_here.items():
         print(f"{label}: {n} calls, NOT FROZEN")
     bad = sum(t.equal < t.calls for t in check.tallies.values())
     print(f"{len(check.tallies)} loops, {bad} different; {len(check.not_here)} not frozen")
+    ratios = sorted(t.ratio for t in check.tallies.values() if t.ratio is not None)
+    if ratios:
+        spread = f"{ratios[0]:.2f} to {ratios[-1]:.2f} times as fast as numba's, median {statistics.median(ratios):.2f}"
+        print(f"{len(ratios)} of them took {SHORTEST} CPU s or more: {spread}")
     sys.exit(bool(bad or check.not_here))
 
 

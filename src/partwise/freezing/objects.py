@@ -22,7 +22,7 @@ from partwise.freezing.types import MOST_RESULTS, NotWritten, argument, name_of,
 
 TRIPLE = "PARTWISE_FREEZING_FOR"  # in the environment: the system to compile for, if it is another than this
 LAYERS = "features", "losses", "oracles", "structures", "solvers"  # packages that implement kernels
-BATCH = 60  # loops that a process compiles before another takes over: numba forgets nothing
+BATCH = 200  # loops that a process compiles before another takes over: numba forgets nothing
 
 
 @dataclass

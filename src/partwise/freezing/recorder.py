@@ -8,8 +8,11 @@ solver or loss is recorded by being registered.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import io
 import itertools
+import pickle
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from partwise.engine import compilation
+from partwise.engine.frozen import PACKAGE
 from partwise.losses.records import LOSSES
 from partwise.solvers import SOLVERS
 from partwise.tasks.common.registry import BY_VERB, RegisteredTask
@@ -130,16 +134,43 @@ def record(verb: str, thorough: bool = True, part: int = 0, parts: int = 1) -> l
             done = run("train", verb, file, "-o", model, *EPOCHS, *options)
             if done and ("--solver" not in options):
                 for words in verbs(task, model, file, out):
-                    run(*words)
+                    # it takes four fifths of all the time in the interpreter, and calls the same loops whatever the loss was
+                    if words[0] != "suspects" or "--loss" not in options:
+                        run(*words)
     return list(calls)
 
 
-def record_all(names: list[str], thorough: bool, pool: Executor, tell: Callable[[str], Any]) -> list[Call]:
-    """The same of several tasks, by several processes."""
+@functools.cache
+def state() -> str:
+    """A digest of all sources of the package: what was recorded holds as long as none of them is edited."""
+    made = hashlib.sha256()
+    for file in sorted(PACKAGE.rglob("*.py")):
+        made.update(str(file.relative_to(PACKAGE)).encode() + file.read_bytes())
+    return made.hexdigest()[:16]
+
+
+def recorded(verb: str, thorough: bool, part: int, parts: int, kept: Path) -> list[Call]:
+    """What `record` finds, from a file of that folder if it was found before."""
+    name = f"{verb}-{part}-of-{parts}" if thorough else f"{verb}-defaults"
+    file = kept / f"{name}-{state()}.calls"
+    if file.exists():
+        return pickle.loads(file.read_bytes())  # noqa: S301  (our own, of an earlier run of this command)
+    calls = record(verb, thorough, part, parts)
+    for old in kept.glob(f"{name}-*.calls"):
+        old.unlink()
+    unfinished = file.with_suffix(".part")
+    unfinished.write_bytes(pickle.dumps(calls))
+    unfinished.replace(file)
+    return calls
+
+
+def record_all(names: list[str], thorough: bool, pool: Executor, kept: Path, tell: Callable[[str], Any]) -> list[Call]:
+    """The same of several tasks, by several processes; what was recorded is kept, so that a run that was ended goes on."""
+    kept.mkdir(parents=True, exist_ok=True)
     parts = PARTS if thorough else 1
-    units = [(verb, thorough, part, parts) for part in range(parts) for verb in names]
+    units = [(verb, thorough, part, parts, kept) for part in range(parts) for verb in names]
     calls: dict[Call, None] = {}
-    for n, (unit, those) in enumerate(zip(units, pool.map(record, *zip(*units, strict=True)), strict=True), 1):
+    for n, (unit, those) in enumerate(zip(units, pool.map(recorded, *zip(*units, strict=True)), strict=True), 1):
         calls.update(dict.fromkeys(those))
         tell(f"recorded {n}/{len(units)}: {unit[0]}, {len(calls)} specialisations so far")
     return list(calls)

@@ -59,7 +59,7 @@ def installed(dist: Path, folder: Path) -> Path:
     if not wheels:
         sys.exit(f"{dist} holds no wheel of partwise. Run: make wheel")
     venv.create(folder, with_pip=True, clear=True)
-    python = folder / "bin" / "python"
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(wheels[-1])], check=True)
     return python
 

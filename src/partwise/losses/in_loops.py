@@ -31,8 +31,7 @@ class Workspace(NamedTuple):
 
 def workspace(problem: Any, dtype=np.float64) -> Workspace:
     """Allocate a Workspace for `problem`."""
-    starts, parts = kernels.sizes(problem)
-    longest = int(np.diff(starts).max(initial=0))
+    longest, parts, _ = kernels.extent(problem)
     return Workspace(
         np.zeros(parts, dtype),
         np.zeros(parts, dtype),

@@ -149,6 +149,7 @@ class Kelley(Solver):
     """
 
     name = "kelley"
+    everywhere = True
     default_epochs = 5000
     accepted = "every convex loss"
     fixed_targets = True

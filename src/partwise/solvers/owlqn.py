@@ -51,7 +51,8 @@ from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.lbfgs import DECREASE, Memory, learn, move, scaled_square, scaling
+from partwise.solvers.lbfgs import DECREASE, Memory, learn, move
+from partwise.solvers.weight_scale import scaled_square, scaling
 
 STEEP = 3e-3  # a fall of P, in one iteration and relative to it, that is far from the optimum
 

@@ -87,7 +87,7 @@ from partwise.solvers.smo import INEXACT, LONGEST_REST, Block, Rules, extremes, 
 from partwise.solvers.weights import averaged, count_step, current, make_weights
 
 PAYS = 0.4  # cached passes go on while their visits gain this much of what visits with the oracle gained
-SMALL = 1.0  # an example waits for the next full pass when its gap is this much of the mean
+SMALL = 0.15  # an example waits for the next full pass when its gap is this much of the mean
 MAX_MARGIN = "max-margin losses, L(inf, gamma) or rescaled"  # those that have a dual over simplices, in words
 ONE_MARGIN = "max-margin losses, L(inf, gamma), rescaled or squared"  # those that have one of the kind above
 LEFT, EXAMPLES, PLACE, AGAIN, VISITS = range(5)  # of what `cached_passes` remembers
@@ -274,7 +274,7 @@ class SDM(Solver):
     default_epochs = 200
     accepted = ONE_MARGIN
     fixed_targets = True
-    cached_passes: int = 10
+    cached_passes: int = 30
     average: bool = False
     tau: float = 0.0
     inexact: float = INEXACT

@@ -29,7 +29,7 @@ import numpy as np
 from partwise.engine.compilation import compiled_loop
 from partwise.features.rows import Binary, Sparse
 
-LISTS = (list, tuple, set, frozenset)
+LISTS = (list, tuple, set, frozenset, type({}.keys()))
 SIMPLE = (str, bool, int, float, np.bool_, np.integer, np.floating)
 Place = Any  #: a function from the number of a token to words, "sequence 17, token 3"
 
@@ -98,6 +98,20 @@ def encode(
     if grow:
         vocabulary.update(numbers)
     return Binary(ptr, index, n_features) if (value == 1).all() else Sparse(ptr, index, value, n_features)
+
+
+def items(tokens: Sequence[Any], place: Place = "token {}".format) -> list[dict[str, float]]:
+    """For each token the names of its attributes and their values, zeros among them."""
+    _refuse_token(tokens, place)
+    numbers = _growing({})
+    counts, index, value = _encode_nested(tokens, numbers.__getitem__, np.float64, place)
+    names, found = list(numbers), []
+    for a, b in zip((np.cumsum(counts) - counts).tolist(), np.cumsum(counts).tolist(), strict=True):
+        own: dict[str, float] = {}
+        for k, x in zip(index[a:b].tolist(), value[a:b].tolist(), strict=True):
+            own[names[k]] = own.get(names[k], 0.0) + x
+        found.append(own)
+    return found
 
 
 class HasBytes(TypeError):

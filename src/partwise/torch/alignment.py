@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from partwise.structures.alignment.problem import GAP, MATCHED, gap_kinds
-from partwise.torch.distribution import Packing, StructuredDistribution, check_scores, laid_end_to_end
+from partwise.torch.distribution import StructuredDistribution, check_scores, check_set, integers
+from partwise.torch.end_to_end import EndToEnd, laid_end_to_end
 
 
 class Alignment(StructuredDistribution):
@@ -62,12 +63,12 @@ class Alignment(StructuredDistribution):
         local: bool = False,
         validate: bool = True,
     ):
-        self.second: Packing | None = None
+        self.second: EndToEnd | None = None
         if cu_seqlens is not None:
             if not isinstance(cu_seqlens, tuple | list | Tensor) or len(cu_seqlens) != 2 or cu_seqlens[0] is None:
                 raise ValueError("'cu_seqlens' must be a pair: where first sequences begin, and where second ones do.")
             match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
-            self.second = Packing(cu_seqlens[1], None, "places")
+            self.second = EndToEnd(cu_seqlens[1], None, "places")
             if len(self.second.lengths) != len(self.packing.lengths):
                 raise ValueError(
                     f"'cu_seqlens' have {len(self.packing.lengths)} first and {len(self.second.lengths)} second sequences."
@@ -83,14 +84,14 @@ class Alignment(StructuredDistribution):
         B, n, m = match.shape
         if lengths is None:
             lengths = torch.tensor([[n, m]] * B, dtype=torch.int64).reshape(B, 2)
-        lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+        lengths = integers(lengths, "lengths").detach().to("cpu", torch.int64)
         if lengths.shape != (B, 2):
             raise ValueError(
                 f"Expected the lengths of both sequences of each of the {B} pairs. Got shape {tuple(lengths.shape)}."
             )
-        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m]))).any(1).nonzero()
-        if len(wrong):
-            i = int(wrong[0])
+        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m]))).any(1)
+        if not torch.compiler.is_compiling() and wrong.any():
+            i = int(wrong.nonzero()[0])
             raise ValueError(f"pair {i}: its lengths must be at most ({n}, {m}). Got {tuple(lengths[i].tolist())}.")
         ends = (0.0, 0.0) if local else (opened, extended)
         kinds = [
@@ -115,12 +116,14 @@ class Alignment(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Partners as int64 (B, n), -1 behind the end; an error names the pair and the place."""
         B, n, m = self.tensors[0].shape
-        outputs = self._padded_rows(torch.as_tensor(outputs))
+        outputs = self._padded_rows(integers(outputs, "outputs"))
         if outputs.shape != (B, n):
             raise ValueError(
                 f"Expected a partner, or -1, for each place of the first sequence, ({B}, {n}). Got {tuple(outputs.shape)}."
             )
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), GAP)
+        if torch.compiler.is_compiling():
+            return outputs
         for b, y in enumerate(outputs.cpu().tolist()):
             last = -1
             for i, j in enumerate(y):
@@ -133,21 +136,9 @@ class Alignment(StructuredDistribution):
 
     def parts_of(self, outputs: Tensor) -> list[Tensor]:
         """Which parts given outputs are made of, as tensors of zeros and ones in the shapes of the scores."""
-        outputs = self.check_outputs(outputs)
-        parts = [torch.zeros(t.shape, dtype=t.dtype) for t in self.tensors]
-        for b, (n, m) in enumerate(self.lengths.tolist()):
-            y = outputs[b, :n].cpu().numpy()
-            of_x, of_y = torch.empty(n, dtype=torch.int8), torch.empty(m, dtype=torch.int8)
-            gap_kinds(y, m, bool(self.sizes[0]), of_x.numpy(), of_y.numpy())
-            for i in range(n):
-                if of_x[i] == MATCHED:
-                    parts[0][b, i, int(y[i])] = 1
-                else:
-                    parts[1][b, int(of_x[i]), i] = 1
-            for j in range(m):
-                if of_y[j] != MATCHED:
-                    parts[2][b, int(of_y[j]), j] = 1
-        return [part.to(self.tensors[0].device) for part in parts]
+        match = self.tensors[0]
+        found = parts_of_alignments(self.check_outputs(outputs), self.lengths, match.shape[2], bool(self.sizes[0]))
+        return [part.to(match) for part in found]
 
     def score_of(self, outputs: Tensor) -> Tensor:
         total = torch.zeros((), device=self.tensors[0].device)
@@ -155,10 +146,8 @@ class Alignment(StructuredDistribution):
             total = total + torch.where(part > 0, score, 0.0).flatten(1).sum(1)
         return total
 
-    @property
-    def argmax(self) -> Tensor:
-        """The best alignment of each pair: partners of the places of the first sequence, -1 for none, (B, n)."""
-        return torch.where(self._inside(), super().argmax, GAP)
+    def _outputs(self, found: Tensor) -> Tensor:
+        return torch.where(self._inside(), found, GAP)
 
     def cost_tensors(self, target: Any, cost: Any = None) -> list[Tensor | None]:
         """`cost`, 1 by default, for each place of the first sequence that has a true partner and not got it."""
@@ -172,7 +161,7 @@ class Alignment(StructuredDistribution):
 
     def restricted(self, allowed: Tensor) -> Alignment:
         """Only matches that are allowed: (B, n, m) bool."""
-        (match, first, second), allowed = self.tensors, self._padded_rows(allowed)
+        (match, first, second), allowed = self.tensors, self._padded_rows(check_set(allowed))
         return self._with([match.masked_fill(~allowed.to(match.device), -torch.inf), first, second])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
@@ -180,6 +169,33 @@ class Alignment(StructuredDistribution):
         if self.packing is None or self.second is None:
             return match, first, second
         return self.packing.packed(match), self.packing.packed(first.mT), self.second.packed(second.mT)
+
+
+@torch.library.custom_op("partwise::alignment_parts", mutates_args=())
+def parts_of_alignments(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """Which pairs and which gaps by kind alignments (B, n) have: (B, n, m), (B, 4, n), (B, 4, m), bool on the CPU."""
+    B, n = outputs.shape
+    parts = tuple(torch.zeros(shape, dtype=torch.bool) for shape in ((B, n, m), (B, 4, n), (B, 4, m)))
+    for b, (rows, columns) in enumerate(lengths.tolist()):
+        y = outputs[b, :rows].cpu().numpy()
+        of_x, of_y = torch.empty(rows, dtype=torch.int8), torch.empty(columns, dtype=torch.int8)
+        gap_kinds(y, columns, local, of_x.numpy(), of_y.numpy())
+        for i in range(rows):
+            if of_x[i] == MATCHED:
+                parts[0][b, i, int(y[i])] = True
+            else:
+                parts[1][b, int(of_x[i]), i] = True
+        for j in range(columns):
+            if of_y[j] != MATCHED:
+                parts[2][b, int(of_y[j]), j] = True
+    return parts
+
+
+@parts_of_alignments.register_fake
+def _(outputs: Tensor, lengths: Tensor, m: int, local: bool) -> tuple[Tensor, Tensor, Tensor]:
+    B, n = outputs.shape
+    of = {"dtype": torch.bool, "device": "cpu"}
+    return torch.empty(B, n, m, **of), torch.empty(B, 4, n, **of), torch.empty(B, 4, m, **of)
 
 
 def gaps(given: Any, side: int, B: int, size: int, like: Tensor) -> Tensor:

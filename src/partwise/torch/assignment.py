@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_scores
+from partwise.torch.distribution import StructuredDistribution, check_scores, check_set, integers
 
 
 class Assignment(StructuredDistribution):
@@ -47,14 +47,14 @@ class Assignment(StructuredDistribution):
         B, n, m = match.shape
         if lengths is None:
             lengths = torch.tensor([[n, m]] * B, dtype=torch.int64).reshape(B, 2)
-        lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+        lengths = integers(lengths, "lengths").detach().to("cpu", torch.int64)
         if lengths.shape != (B, 2):
             raise ValueError(
                 f"Expected rows and columns of each of the {B} examples. Got lengths of shape {tuple(lengths.shape)}."
             )
-        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m])) | (lengths[:, :1] > lengths[:, 1:])).any(1).nonzero()
-        if len(wrong):
-            i = int(wrong[0])
+        wrong = ((lengths < 0) | (lengths > torch.tensor([n, m])) | (lengths[:, :1] > lengths[:, 1:])).any(1)
+        if not torch.compiler.is_compiling() and wrong.any():
+            i = int(wrong.nonzero()[0])
             raise ValueError(
                 f"example {i}: it must have at most {n} rows, at most {m} columns, and a column for each row. "
                 f"Got {tuple(lengths[i].tolist())}."
@@ -77,7 +77,7 @@ class Assignment(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Columns as int64 (B, n), zero behind the end; an error names the example and the row."""
         (match,) = self.tensors
-        outputs = torch.as_tensor(outputs)
+        outputs = integers(outputs, "outputs")
         if outputs.shape != match.shape[:2]:
             raise ValueError(f"Expected a column for each row, shape {tuple(match.shape[:2])}. Got {tuple(outputs.shape)}.")
         inside = self._inside().to(outputs.device)
@@ -116,7 +116,7 @@ class Assignment(StructuredDistribution):
     def restricted(self, allowed: Tensor) -> Assignment:
         """Only pairs that are allowed: (B, n, m) bool."""
         (match,) = self.tensors
-        return self._with([match.masked_fill(~allowed.to(match.device), -torch.inf)])
+        return self._with([match.masked_fill(~check_set(allowed).to(match.device), -torch.inf)])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> Tensor:
         return tensors[0]

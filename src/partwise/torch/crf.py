@@ -67,7 +67,7 @@ class CRF(nn.Module):
         labels: Sequence[str] | None = None,
         validate: bool = True,
     ):
-        if num_tags <= 0:
+        if not isinstance(num_tags, int) or num_tags <= 0:
             raise ValueError(f"invalid number of tags: {num_tags}")
         super().__init__()
         self.num_tags, self.batch_first, self.loss, self.validate = num_tags, batch_first, loss, validate
@@ -199,9 +199,6 @@ class CRF(nn.Module):
     def _lengths(self, emissions: Tensor, mask: Tensor | None, tags: Tensor | None = None) -> Tensor | None:
         """Lengths on a CUDA device; None for those of the emissions. What can be seen of the mask and the tags is checked."""
         B, T = emissions.shape[:2]
-        for name, given in (("tags", tags), ("mask", mask)):
-            if given is not None and given.device != emissions.device:
-                raise ValueError(f"{name!r} is on {given.device}, but 'emissions' on {emissions.device}.")
         if not self.validate or torch.compiler.is_compiling() or torch.cuda.is_current_stream_capturing():
             return None if mask is None else mask.sum(1)
         if tags is not None:
@@ -243,6 +240,8 @@ class CRF(nn.Module):
 
     def _batch(self, emissions: Tensor, tags: Tensor | None, mask: Tensor | None) -> tuple[Tensor, Any, Tensor | None]:
         """Batch first, checked as pytorch-crf does."""
+        if not isinstance(emissions, Tensor):
+            raise TypeError(f"emissions must be a tensor, got {type(emissions).__name__}")
         if not torch.compiler.is_compiling():
             refuse_vmap(emissions)
         if emissions.dim() != 3:
@@ -252,11 +251,15 @@ class CRF(nn.Module):
         for name, given in (("tags", tags), ("mask", mask)):
             if given is not None and not isinstance(given, Tensor):
                 raise TypeError(f"{name} must be a tensor, got {type(given).__name__}")
+            if given is not None and given.device != emissions.device:
+                raise ValueError(f"{name!r} is on {given.device}, but 'emissions' on {emissions.device}.")
             if given is not None and given.shape[:2] != emissions.shape[:2]:
                 raise ValueError(
                     f"the first two dimensions of emissions and {name} must match, got {tuple(emissions.shape[:2])} and "
                     f"{tuple(given.shape[:2])}"
                 )
+        if tags is not None and (tags.is_floating_point() or tags.is_complex()):
+            raise ValueError(f"tags must be integers, or sets of labels; got {tags.dtype}")
         if tags is not None and not is_set_of_labels(tags, self.num_tags) and tags.dim() != 2:
             raise ValueError(f"tags must have dimension of 2, or be sets of labels; got {tuple(tags.shape)}")
         if (

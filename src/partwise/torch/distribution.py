@@ -7,12 +7,14 @@ oracles (`operators`).
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from partwise.torch.end_to_end import EndToEnd
 from partwise.torch.operators import OPERATORS, sums
 
 D = TypeVar("D", bound="StructuredDistribution")
@@ -31,7 +33,7 @@ class StructuredDistribution:
 
     structure: str
     argument_names: tuple[str, ...]
-    packing: Packing | None = None  #: of scores that were given end to end, and are padded inside
+    packing: EndToEnd | None = None  #: of scores that were given end to end, and are padded inside
 
     def __init__(self, tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int], width: int):
         self.tensors, self.lengths, self.sizes, self.width = tuple(tensors), lengths, list(sizes), width
@@ -112,8 +114,12 @@ class StructuredDistribution:
         """sum_i weight[i] (log Z_i - s(target_i)), a scalar; structures may know a quicker way than this."""
         return -(weight * self.log_prob(target)).sum()
 
+    def check_possible(self, outputs: Tensor) -> None:
+        """Raise, on the CPU, if what was given is no output at all, though each of its parts is one: arcs that make a cycle."""
+
     def log_prob(self, outputs: Tensor) -> Tensor:
         """log p(y) = s(y) - log Z, (B,)."""
+        self.check_possible(outputs)
         return self.score_of(outputs) - self.log_partition
 
     @property
@@ -149,30 +155,41 @@ class StructuredDistribution:
     # ------------------------------------------------------------------------------------------------------------------
 
     @property
-    def argmax(self) -> Tensor:
-        """The best output of each example, (B, width) int64, zero behind its end."""
+    def _best(self) -> tuple[Tensor, Tensor]:
         with torch.no_grad():
-            return OPERATORS[self.structure].best(*self._detached(), self.lengths, self.sizes, self.width)[1]
+            return OPERATORS[self.structure].best(*self._detached(), self.lengths, self.sizes, self.width)
+
+    def _outputs(self, found: Tensor) -> Tensor:
+        """Outputs of operators as callers see them."""
+        return found
+
+    @property
+    def argmax(self) -> Tensor:
+        """The best output of each example, (B, width) int64, zero behind its end, or where nothing is possible."""
+        return self._outputs(self._best[1])
 
     @property
     def max(self) -> Tensor:
-        """The score of the best output, (B,); its gradient are the parts of that output."""
-        return self.score_of(self.argmax)
+        """The score of the best output, (B,), -inf where nothing is possible; its gradient are the parts of that output."""
+        values, found = self._best
+        return torch.where(values > -torch.inf, self.score_of(self._outputs(found)), -torch.inf)
 
     def topk(self, k: int) -> tuple[Tensor, Tensor]:
         """The k best outputs, (B, k, width), and their scores, (B, k), best first; -inf where there are fewer."""
-        if k < 1:
-            raise ValueError(f"The number of outputs k must be at least 1. Got {k} instead.")
+        if not isinstance(k, numbers.Integral) or k < 1:
+            raise ValueError(f"The number of outputs k must be an integer, at least 1. Got {k!r} instead.")
         with torch.no_grad():
             values, outputs = OPERATORS[self.structure].kbest(*self._detached(), self.lengths, self.sizes, self.width, int(k))
         return outputs, values
 
     def sample(self, n: int = 1, generator: torch.Generator | None = None) -> Tensor:
-        """Outputs drawn from p, (B, n, width) int64: exact, independent of each other."""
+        """Outputs drawn from p, (B, n, width) int64: exact, independent of each other; -1 where nothing is possible."""
+        if not isinstance(n, numbers.Integral) or n < 0:
+            raise ValueError(f"The number of samples n must be an integer, at least 0. Got {n!r} instead.")
         device = generator.device if generator is not None else "cpu"
-        numbers = torch.rand(self.lengths.shape[0], n, self.width, dtype=torch.float64, generator=generator, device=device)
+        uniform = torch.rand(self.lengths.shape[0], n, self.width, dtype=torch.float64, generator=generator, device=device)
         with torch.no_grad():
-            outputs = OPERATORS[self.structure].sample(*self._detached(), self.lengths, self.sizes, numbers.cpu())
+            outputs = OPERATORS[self.structure].sample(*self._detached(), self.lengths, self.sizes, uniform.cpu())
         return torch.where(self._inside()[:, None, :], outputs, 0)
 
     def _detached(self) -> list[Tensor]:
@@ -199,7 +216,7 @@ def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
     """Lengths as int64 on the CPU; all `longest` if None; an error names the example."""
     if lengths is None:
         return torch.full((n,), longest, dtype=torch.int64)
-    lengths = torch.as_tensor(lengths).detach().to("cpu", torch.int64)
+    lengths = integers(lengths, "lengths").detach().to("cpu", torch.int64)
     if lengths.shape != (n,):
         raise ValueError(f"Expected one length for each of the {n} {what}s. Got lengths of shape {tuple(lengths.shape)}.")
     if torch.compiler.is_compiling():
@@ -211,62 +228,26 @@ def check_lengths(lengths: Any, n: int, longest: int, what: str) -> Tensor:
     return lengths
 
 
-class Packing:
-    """Examples that lie end to end, without padding, and the padded batch that they become: rows (B, longest).
-
-    Parameters
-    ----------
-    cu_seqlens : integers (B + 1,)
-        Where each example begins, and the end of the last one.
-    rows : int or None
-        How many rows there are in all; None: as many as it says.
-    what : str
-        What an example is called, in errors.
-    """
-
-    def __init__(self, cu_seqlens: Any, rows: int | None, what: str = "tokens"):
-        ends = torch.as_tensor(cu_seqlens).detach().to("cpu", torch.int64)
-        if rows is None:
-            rows = int(ends[-1]) if ends.dim() == 1 and len(ends) else 0
-        if ends.dim() != 1 or not len(ends) or ends[0] != 0 or ends[-1] != rows or (ends.diff() < 0).any():
-            raise ValueError(f"'cu_seqlens' must rise from 0 to the number of {what}, {rows}. Got {ends.tolist()[:8]}.")
-        self.begins, self.lengths, self.rows = ends[:-1], ends.diff(), rows
-        self.width = int(self.lengths.max()) if len(self.lengths) else 0
-
-    def _places(self, device: torch.device) -> tuple[Tensor, Tensor]:
-        """The row of each place of the padded batch, 0 for padding, and which places are not padding; both (B, longest)."""
-        place = torch.arange(self.width)
-        inside = place < self.lengths[:, None]
-        return torch.where(inside, self.begins[:, None] + place, 0).to(device), inside.to(device)
-
-    def padded(self, rows: Tensor) -> Tensor:
-        """(rows, ...) as (B, longest, ...)."""
-        at, inside = self._places(rows.device)
-        if not self.rows:
-            return rows.new_zeros(*at.shape, *rows.shape[1:])
-        found = rows[at]
-        return torch.where(inside.reshape(*at.shape, *[1] * (rows.dim() - 1)), found, torch.zeros_like(found))
-
-    def packed(self, batch: Tensor) -> Tensor:
-        """(B, longest, ...) as (rows, ...)."""
-        return batch[self._places(batch.device)[1]]
-
-    def is_packed(self, values: Any) -> bool:
-        """Whether something has an entry for each row rather than for each place of the padded batch."""
-        return isinstance(values, Tensor) and values.shape[:2] != (len(self.lengths), self.width) and len(values) == self.rows
+def integers(given: Any, name: str) -> Tensor:
+    """Integers as a tensor."""
+    given = torch.as_tensor(given)
+    if given.is_floating_point() and given.numel() or given.is_complex():
+        raise ValueError(f"{name!r} must be integers. Got {given.dtype} instead.")
+    return given
 
 
-def laid_end_to_end(scores: Any, cu_seqlens: Any, lengths: Any, *others: Any, what: str = "tokens") -> tuple[Any, Packing | None]:
-    """Scores and how they are packed: by `cu_seqlens`, or as a nested tensor (``layout=torch.jagged``); None if they are not."""
-    if isinstance(scores, Tensor) and scores.is_nested:
-        if scores.layout != torch.jagged or cu_seqlens is not None:
-            raise ValueError("Nested scores must have the layout torch.jagged, and need no 'cu_seqlens'.")
-        scores, cu_seqlens = scores.values(), scores.offsets()
-    if cu_seqlens is None:
-        return scores, None
-    if lengths is not None or any(other is not None for other in others):
-        raise ValueError("Give 'cu_seqlens', or 'lengths' or 'mask', not both.")
-    return scores, Packing(cu_seqlens, len(scores), what)
+def check_set(allowed: Any, name: str = "allowed") -> Tensor:
+    """A bool tensor of what is allowed."""
+    allowed = torch.as_tensor(allowed)
+    if allowed.dtype != torch.bool:
+        raise ValueError(f"{name!r} must be a bool tensor. Got {allowed.dtype} instead.")
+    return allowed
+
+
+def check_labels(scores: Tensor, name: str) -> None:
+    """There must be labels to choose from."""
+    if scores.shape[-1] == 0:
+        raise ValueError(f"{name!r} must have at least one label in its last dimension. Got shape {tuple(scores.shape)}.")
 
 
 def refuse_vmap(tensor: Tensor) -> None:

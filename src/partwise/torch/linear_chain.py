@@ -10,7 +10,16 @@ from torch import Tensor
 
 from partwise.torch import reference
 from partwise.torch.chain_ops import ChainBatch, chain_loss
-from partwise.torch.distribution import StructuredDistribution, check_device, check_lengths, check_scores, laid_end_to_end
+from partwise.torch.distribution import (
+    StructuredDistribution,
+    check_device,
+    check_labels,
+    check_lengths,
+    check_scores,
+    check_set,
+    integers,
+)
+from partwise.torch.end_to_end import laid_end_to_end
 from partwise.torch.operators import compiled_here
 
 
@@ -69,6 +78,7 @@ class LinearChain(StructuredDistribution):
     ):
         emissions, packing = laid_end_to_end(emissions, cu_seqlens, lengths, mask)
         emissions = check_scores(emissions, "emissions", 3 if packing is None else 2, validate)
+        check_labels(emissions, "emissions")
         L = emissions.shape[-1]
         if packing is not None:
             lengths, begins, width = packing.lengths, packing.begins, packing.width
@@ -76,7 +86,7 @@ class LinearChain(StructuredDistribution):
         else:
             B, width = emissions.shape[:2]
             if mask is not None:
-                lengths = lengths_of(mask, B, width)
+                lengths = lengths_of(mask, B, width, lengths)
             lengths = check_lengths(lengths, B, width, "sequence")
             begins = torch.arange(B) * width
             self.shape = (B, width)
@@ -100,6 +110,49 @@ class LinearChain(StructuredDistribution):
             raise ValueError(f"'stop' must have shape ({L},) or ({n}, {L}). Got {tuple(stop.shape)}.")
         tensors = (emissions.reshape(-1, L), begins.to(emissions.device), table, stop, *steps)
         super().__init__(tensors, lengths, [L, width, int(packing is None)], width)
+
+    @classmethod
+    def hmm(
+        cls,
+        observed: Tensor,
+        initial: Tensor,
+        transitions: Tensor,
+        emissions: Tensor,
+        *,
+        lengths: Any = None,
+        mask: Tensor | None = None,
+        validate: bool = True,
+    ) -> LinearChain:
+        """A hidden Markov model, given what was observed: `log_partition` is then the log-likelihood of the observations.
+
+        Parameters
+        ----------
+        observed : integers (B, T)
+            Numbers of symbols; of padding, any of them.
+        initial : Tensor (L,)
+            Log probabilities of the first state.
+        transitions : Tensor (L, L)
+            Log probabilities of a state (column) after another (row).
+        emissions : Tensor (L, V)
+            Log probabilities of each symbol (column) in each state.
+
+        Examples
+        --------
+        >>> half = torch.full((2, 2), 0.5).log()
+        >>> [round(float(p), 4) for p in LinearChain.hmm(torch.tensor([[0, 1, 1]]), half[0], half, half).log_partition.exp()]
+        [0.125]
+        """
+        observed, V = integers(observed, "observed"), check_scores(emissions, "emissions", 2, validate).shape[1]
+        if observed.dim() != 2:
+            raise ValueError(f"'observed' must have a symbol for each token, (B, T). Got shape {tuple(observed.shape)}.")
+        check_scores(initial, "initial", 1, validate)
+        if observed.device.type == "cpu" and not torch.compiler.is_compiling():
+            wrong = ((observed < 0) | (observed >= V)).nonzero()
+            if len(wrong):
+                i, t = wrong[0].tolist()
+                raise ValueError(f"sequence {i}, token {t}: symbols must be in [0, {V}). Got {int(observed[i, t])}.")
+        found = torch.nn.functional.embedding(observed.to(emissions.device), emissions.mT)
+        return cls(found, transitions, initial, lengths=lengths, mask=mask, validate=validate)
 
     @property
     def n_labels(self) -> int:
@@ -141,7 +194,7 @@ class LinearChain(StructuredDistribution):
 
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Labels as int64 (B, width), zero behind the end of a sequence; an error names the sequence and the token."""
-        outputs = self._padded(torch.as_tensor(outputs))
+        outputs = self._padded(integers(outputs, "outputs"))
         if outputs.dim() != 2:
             raise ValueError(f"Expected a label for each token. Got {tuple(outputs.shape[2:])} more for each.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
@@ -179,6 +232,8 @@ class LinearChain(StructuredDistribution):
         matrix = 1 - torch.eye(L) if cost is None else torch.as_tensor(cost)
         if matrix.shape != (L, L):
             raise ValueError(f"'cost' must be a matrix ({L}, {L}) of costs [true, answered]. Got shape {tuple(matrix.shape)}.")
+        if matrix.device.type == "cpu" and not torch.compiler.is_compiling() and not matrix.isfinite().all():
+            raise ValueError("'cost' must be finite.")
         matrix = matrix.to(nodes)
         if is_set_of_labels(target, L):
             fine = self._flat(target.to(nodes.device))
@@ -194,7 +249,7 @@ class LinearChain(StructuredDistribution):
     def restricted(self, allowed: Tensor) -> LinearChain:
         """Only labels that are allowed: (B, T, L) bool."""
         nodes = self.tensors[0]
-        fine = self._flat(allowed.to(nodes.device))
+        fine = self._flat(check_set(allowed).to(nodes.device))
         return self._with([nodes.masked_fill(~fine, -torch.inf), *self.tensors[1:]])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -206,7 +261,7 @@ class LinearChain(StructuredDistribution):
     def _sum_by_example(self, product: Tensor) -> Tensor:
         if product.dim() == 2 and product.shape[0] == self.tensors[0].shape[0] and product is not None:
             if self.shape is not None and product.shape[0] == self.shape[0] * self.shape[1]:
-                return product.reshape(self.shape[0], -1).sum(1)
+                return product.reshape(self.shape[0], self.shape[1] * product.shape[1]).sum(1)
             rows = reference.example_of_row(self.tensors[1], product.shape[0])
             return product.new_zeros(self.lengths.shape[0]).index_add(0, rows, product.sum(1))
         return product.flatten(1).sum(1)
@@ -222,8 +277,10 @@ def is_set_of_labels(target: Any, n_labels: int) -> bool:
     return isinstance(target, Tensor) and target.dtype == torch.bool and target.shape[-1:] == (n_labels,)
 
 
-def lengths_of(mask: Tensor, n: int, width: int) -> Tensor:
+def lengths_of(mask: Tensor, n: int, width: int, lengths: Any = None) -> Tensor:
     """Lengths of rows that are true up to some place; an error names the row."""
+    if lengths is not None:
+        raise ValueError("Give 'lengths' or 'mask', not both.")
     if not isinstance(mask, Tensor) or mask.shape != (n, width):
         got = tuple(mask.shape) if isinstance(mask, Tensor) else type(mask).__name__
         raise ValueError(f"'mask' must be a tensor with the shape of the tokens, ({n}, {width}). Got {got}.")

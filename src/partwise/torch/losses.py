@@ -18,7 +18,7 @@ from torch import Tensor
 
 from partwise.losses.loss import Loss
 from partwise.losses.records import LOSSES, Family, Ramp, SoftRamp, get_loss
-from partwise.torch.distribution import StructuredDistribution
+from partwise.torch.distribution import StructuredDistribution, check_set
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -60,12 +60,16 @@ def structured_loss(
     >>> float(structured_loss(chain, torch.tensor([[1, 1]]), "hinge"))  # 2 + 2 - 0: the rival (0, 0) costs 2 and leads by 2
     4.0
     """
+    if not isinstance(scores, StructuredDistribution):
+        raise TypeError(f"Expected the scores of a batch as LinearChain, DependencyTree or the like. Got {type(scores).__name__}.")
     record = LOSSES[loss] if isinstance(loss, str) and loss in LOSSES else get_loss(loss)  # a name: no text to read in a graph
     if reduction not in REDUCTIONS:
         raise ValueError(f"The 'reduction' must be one of {', '.join(map(repr, REDUCTIONS))}. Got {reduction!r} instead.")
     if allowed is not None:
-        scores = scores.restricted(torch.as_tensor(allowed))
+        scores = scores.restricted(check_set(allowed))
     target = torch.as_tensor(target)
+    if target.dtype != torch.bool:
+        scores.check_possible(target)
     plain = isinstance(record, Family) and record.beta == 1 and not record.gamma and target.dtype != torch.bool
     if plain and reduction != "none" and (weight is None or not torch.as_tensor(weight).requires_grad):
         n = scores.lengths.shape[0]

@@ -25,13 +25,15 @@ from torch.nn import Parameter
 from partwise.engine.threads import in_threads
 from partwise.torch import cuda, reference
 from partwise.torch.chain_ops import ChainBatch, chain_best, few_labels
-from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_spans
+from partwise.torch.sampling import sample_by_conditioning, sample_chains, sample_derivations, sample_spans
 from partwise.torch.scores import (
     BinaryTreeScores,
     ChainScores,
     MatchScores,
     PairScores,
+    RuleScores,
     SegmentScores,
+    SiblingScores,
     StepwiseChainScores,
     TreeScores,
     bests_of_scores,
@@ -109,6 +111,15 @@ SEGMENTS = Structure(
     (False, False, False, False),
 )
 TREE = Structure("tree", ("arcs",), TreeScores, reference.tree_log_partition, sample_by_conditioning, (False,), (False,))
+SIBLING_TREE = Structure(
+    "sibling_tree",
+    ("arcs", "siblings"),
+    SiblingScores,
+    reference.sibling_tree_log_partition,
+    sample_by_conditioning,
+    (False, False),
+    (False, False),
+)
 ALIGNMENT = Structure(
     "alignment",
     ("match", "first", "second"),
@@ -120,6 +131,15 @@ ALIGNMENT = Structure(
 )
 
 SPANS = Structure("spans", ("spans",), BinaryTreeScores, reference.spans_log_partition, sample_spans, (False,), (False,))
+RULES = Structure(
+    "rules",
+    ("spans", "rules"),
+    RuleScores,
+    reference.rules_log_partition,
+    sample_derivations,
+    (False, True),
+    (False, False),
+)
 ASSIGNMENT = Structure("assignment", ("match",), MatchScores, None, None, (False,), (False,))
 
 
@@ -405,6 +425,9 @@ def _define(structure: Structure) -> Operators:
     return operators
 
 
-STRUCTURES = {structure.name: structure for structure in (CHAIN, STEPWISE_CHAIN, SEGMENTS, TREE, ALIGNMENT, SPANS, ASSIGNMENT)}
+STRUCTURES = {
+    structure.name: structure
+    for structure in (CHAIN, STEPWISE_CHAIN, SEGMENTS, TREE, SIBLING_TREE, ALIGNMENT, SPANS, RULES, ASSIGNMENT)
+}
 OPERATORS = {name: _define(structure) for name, structure in STRUCTURES.items()}
 EAGER = {name: _eager(structure) for name, structure in STRUCTURES.items() if structure.log_partition is not None}

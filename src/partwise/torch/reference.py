@@ -29,6 +29,11 @@ def log_add(*terms: Tensor) -> Tensor:
     return log_sum_exp(torch.stack(torch.broadcast_tensors(*terms)), 0)
 
 
+def nothing_to_sum(n: int, *scores: Tensor) -> Tensor:
+    """log Z = 0 of n empty examples, differentiable: scores that nobody looks at may be -inf, or padding."""
+    return sum((s.flatten()[:0].sum() for s in scores if s.is_floating_point()), start=scores[0].new_zeros(n))
+
+
 def example_of_row(begins: Tensor, n_rows: int) -> Tensor:
     """To which example each of the rows belongs that lie end to end; rows of padding belong to the one before."""
     marks = torch.zeros(n_rows + 1, dtype=torch.int64, device=begins.device)
@@ -41,7 +46,7 @@ def chain_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     nodes, begins, transitions, stop, *steps = tensors  # steps: transitions that differ from token to token, if there are such
     n, (L, T, _) = lengths.shape[0], sizes
     if n == 0 or T == 0:
-        return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
+        return nothing_to_sum(n, *tensors)
     place = torch.arange(T, device=nodes.device)
     inside = place < lengths[:, None].to(nodes.device)
     rows = torch.where(inside, begins[:, None] + place, torch.zeros_like(place))
@@ -64,7 +69,10 @@ def segments_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Se
     T = codes.shape[1]
     n = lengths.shape[0]
     if n == 0 or T == 0:
-        return (stop.sum(-1) + transitions.sum((-1, -2))) * 0.0 if n else stop.new_zeros(0)
+        return nothing_to_sum(n, *tensors)
+    ends_at = torch.arange(T)[:, None] + torch.arange(1, D + 1)
+    there = (ends_at <= lengths.cpu()[:, None, None]).to(codes.device)  # what reaches over the end may be anything
+    segments = torch.where(there[..., None], segments, torch.zeros((), dtype=segments.dtype, device=codes.device))
     before = [transitions[:, K].expand(n, K)]  # what the labels before say to a segment that begins at t
     ends: list[Tensor] = []
     for e in range(T):
@@ -87,7 +95,7 @@ def spans_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     n, device = spans.shape[1] - 1, spans.device
     lengths = lengths.to(device)
     if n == 0 or not lengths.shape[0]:
-        return spans.flatten(1).sum(1) * 0.0
+        return nothing_to_sum(len(spans), spans)
     place = torch.arange(n + 1, device=device)
     there = (place[:, None] < place) & (place <= lengths[:, None, None])  # padding may hold anything
     own = log_sum_exp(torch.where(there[..., None], spans, torch.zeros((), dtype=spans.dtype, device=device)), -1)
@@ -104,17 +112,85 @@ def spans_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Seque
     return torch.where(lengths > 0, found, torch.zeros_like(found))
 
 
+def rules_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The inside algorithm with rules: O(n^3 R) for each sentence, and O(n (R + n L^2)) memory for spans of one width."""
+    spans, rules = tensors
+    (B, n), (L, S), device = (spans.shape[0], spans.shape[1] - 1), sizes, spans.device
+    lengths = lengths.to(device)
+    if n == 0 or not B:
+        return nothing_to_sum(B, spans, rules)
+    place = torch.arange(n + 1, device=device)
+    there = (place[:, None] < place) & (place <= lengths[:, None, None])  # padding may hold anything
+    own = torch.where(there[..., None], spans, torch.zeros((), dtype=spans.dtype, device=device))
+    inside = [own.new_zeros(0), own.diagonal(1, 1, 2).mT]  # [width]: (B, n + 1 - width, L)
+    for width in range(2, n + 1):
+        m = n + 1 - width
+        ways = [inside[k][:, :m, :, None] + inside[width - k][:, k : k + m, None] for k in range(1, width)]
+        pairs = log_sum_exp(torch.stack(ways), 0)
+        of_rules = log_sum_exp((pairs[:, :, None] + rules[:, None]).flatten(3), -1)
+        of_rules = torch.nn.functional.pad(of_rules, (0, L - S), value=-math.inf)
+        inside.append(own.diagonal(width, 1, 2).mT + of_rules)
+    whole = log_sum_exp(torch.stack([of_width[:, 0] for of_width in inside[1:]], 1), -1)
+    found = whole.gather(1, (lengths - 1).clamp(min=0)[:, None])[:, 0]
+    return torch.where(lengths > 0, found, torch.zeros_like(found))
+
+
+def scores_of_arcs(arcs: Tensor, lengths: Tensor) -> Tensor:
+    """Sums over labels, (B, n, n + 1): -inf for a word itself, and 0 for padding, which may hold anything."""
+    place = torch.arange(arcs.shape[2], device=arcs.device)
+    inside = place <= lengths[:, None]
+    itself = place[1:, None] == place
+    there = inside[:, 1:, None] & inside[:, None] & ~itself
+    arcs = torch.where(there[..., None], arcs, torch.zeros((), dtype=arcs.dtype, device=arcs.device))
+    scores = log_sum_exp(arcs, -1) if arcs.shape[-1] != 1 else arcs[..., 0]
+    return scores.masked_fill(itself, -math.inf)
+
+
+def sibling_tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
+    """The recursion of `structures.dependency.siblings`, spans of one width at a time: O(n^3) for each sentence."""
+    arcs, siblings = tensors
+    n, lengths = arcs.shape[1], lengths.to(arcs.device)
+    if n == 0:
+        return nothing_to_sum(len(arcs), arcs, siblings)
+    scores = scores_of_arcs(arcs, lengths)
+    outside = (torch.arange(n + 1, device=arcs.device) > lengths[:, None])[:, None, None]
+    outside = outside | outside.mT | outside[..., 1:].permute(0, 3, 1, 2)
+    siblings = torch.where(outside, torch.zeros((), dtype=arcs.dtype, device=arcs.device), siblings)
+    zero = scores.new_zeros(scores.shape[0], n + 1)
+    right, left, between = [zero], [zero], [zero]  # [width]: (B, n + 1 - width), complete ones by the side of their head
+    right_open, left_open = [zero], [zero]
+    for width in range(1, n + 1):
+        m = n + 1 - width
+        s = torch.arange(m, device=arcs.device)
+        t = s + width
+        ways = [siblings[:, t - 1, s, 0] + left[width - 1][:, 1 : m + 1]]
+        for k in range(1, width):
+            way = right_open[k][:, :m] + between[width - k][:, k : k + m] + siblings[:, t - 1, s, s + k]
+            ways.append(way.masked_fill(s == 0, -math.inf) if sizes[1] else way)  # the root takes one word, or any
+        right_open.append(log_sum_exp(torch.stack(ways), 0) + scores[:, t - 1, s])
+        s, t = s[1:], t[1:]
+        ways = [siblings[:, s - 1, t, 0] + right[width - 1][:, 1:m]]
+        for k in range(1, width):
+            ways.append(left_open[width - k][:, k + 1 : k + m] + between[k][:, 1:m] + siblings[:, s - 1, t, s + k])
+        found = log_sum_exp(torch.stack(ways), 0) + scores[:, s - 1, t]
+        left_open.append(torch.nn.functional.pad(found, (1, 0), value=-math.inf))
+        of_width = [right[k][:, :m] + left[width - 1 - k][:, k + 1 : k + 1 + m] for k in range(width)]
+        between.append(log_sum_exp(torch.stack(of_width), 0))
+        of_width = [right_open[k][:, :m] + right[width - k][:, k : k + m] for k in range(1, width + 1)]
+        right.append(log_sum_exp(torch.stack(of_width), 0))
+        of_width = [left[k][:, :m] + left_open[width - k][:, k : k + m] for k in range(width)]
+        left.append(log_sum_exp(torch.stack(of_width), 0))
+    return torch.stack([of_width[:, 0] for of_width in right], 1).gather(1, lengths[:, None])[:, 0]
+
+
 def tree_log_partition(tensors: Sequence[Tensor], lengths: Tensor, sizes: Sequence[int]) -> Tensor:
     """Matrix-tree theorem (Koo et al. 2007), or Eisner's recursion for projective trees: O(n^3)."""
     (arcs,) = tensors
     _, projective, single_root = sizes
-    n = arcs.shape[1]
-    scores = log_sum_exp(arcs, -1) if arcs.shape[-1] != 1 else arcs[..., 0]
-    itself = torch.arange(n, device=arcs.device)[:, None] + 1 == torch.arange(n + 1, device=arcs.device)
-    scores = scores.masked_fill(itself, -math.inf)
-    lengths = lengths.to(arcs.device)
+    n, lengths = arcs.shape[1], lengths.to(arcs.device)
+    scores = scores_of_arcs(arcs, lengths)
     if n == 0:
-        return arcs.sum((1, 2, 3))
+        return nothing_to_sum(len(arcs), arcs)
     sums = eisner_log_partition if projective else matrix_tree_log_partition
     found = sums(scores, lengths, bool(single_root))
     return torch.where(lengths > 0, found, torch.zeros_like(found))
@@ -144,8 +220,10 @@ def matrix_tree_log_partition(scores: Tensor, lengths: Tensor, single_root: bool
     outside = torch.diag_embed((~inside).to(laplacian.dtype))
     keep = inside[..., None] & inside[:, None, :]
     laplacian = torch.where(keep, laplacian, outside)
-    sign, value = torch.linalg.slogdet(laplacian)
-    value = torch.where(sign > 0, value, torch.full_like(value, -math.inf))
+    some = torch.linalg.slogdet(laplacian.detach())[0] > 0  # else there is no tree, and no derivative of the determinant
+    eye = torch.eye(n, dtype=laplacian.dtype, device=laplacian.device)
+    value = torch.linalg.slogdet(torch.where(some[:, None, None], laplacian, eye))[1]
+    value = torch.where(some, value, torch.full_like(value, -math.inf))
     return (value + (high.squeeze(-1) * inside).sum(-1)).to(dtype)
 
 

@@ -2,7 +2,7 @@
 
 Chains are drawn label by label from the front, each given the one before and the sums over all that may follow: O(T L^2) for the
 sums, O(T L) for each sample. Trees of spans are drawn from the root, a label and a split at a time: O(n^3) for the sums,
-O(n^2 + n L) for most samples. Other structures are drawn position by position too; the probabilities of what a position may be
+O(n^2 + n L) for most samples; with rules it is a rule and a split. Other structures are drawn position by position too; the probabilities of what a position may be
 come from `expected` with all that was drawn so far held fixed: one call for each position of each sample.
 
 Random numbers come from outside, one for each position, so that torch's generators decide.
@@ -14,8 +14,11 @@ import numpy as np
 
 from partwise import kernels
 from partwise.engine.compilation import compiled_loop, helper, kernel
+from partwise.structures.constituency.best import span_number
 from partwise.structures.constituency.free import number_of, sums_inside, sums_of_labels
-from partwise.torch.scores import PairScores, SegmentScores, TreeScores, lay_out
+from partwise.structures.constituency.scored_rules import as_in_grammar
+from partwise.structures.constituency.sums import inside_sums, log_entry, make_sums
+from partwise.torch.scores import PairScores, SegmentScores, SiblingScores, TreeScores, lay_out
 
 
 @helper
@@ -116,6 +119,52 @@ def sample_spans(problem, scores, numbers, outputs, largest, first, last):
                     top += 2
 
 
+@compiled_loop
+def sample_derivations(problem, scores, numbers, outputs, largest, first, last):
+    """The same where rules have scores; one random number decides about the label of the whole, a rule and a split."""
+    L, grammar, theta = problem.n_labels, problem.grammar, np.empty(largest)
+    R = problem.n_parents * L * L
+    for i in range(first, last):
+        n = problem.starts[i + 1] - problem.starts[i]
+        if n == 0:
+            continue
+        lay_out(scores, problem, i, theta)
+        given, base = as_in_grammar(problem, i, theta), n * (n + 1) // 2 * (L + 1)
+        chart = make_sums(grammar, n, given)
+        inside_sums(grammar, n, given, chart)
+        weights, todo = np.empty(R * max(n - 1, 1) + L), np.empty((n + 1, 3), np.int64)
+        high = -np.inf
+        for a in range(L):
+            high = max(high, log_entry(chart, n, 0, n, a))
+        for s in range(numbers.shape[1] if high > -np.inf else 0):
+            todo[0, 0], todo[0, 1], todo[0, 2] = 0, n, -1  # any label
+            top, t = 1, 0
+            while top > 0:
+                top -= 1
+                a, b, label = todo[top, 0], todo[top, 1], todo[top, 2]
+                low, end = (0, L) if label < 0 else (label, label + 1)
+                ways, whole = max(b - a - 1, 1), high if label < 0 else log_entry(chart, n, a, b, label)
+                span, begin = span_number(a, b, n) * (L + 1), low if b == a + 1 else grammar.begins[low]
+                stop = end if b == a + 1 else min(grammar.begins[end], R)
+                for r in range(begin, stop):
+                    c = r if b == a + 1 else np.int64(grammar.parent[r])
+                    for w in range(ways):
+                        value = given[span + c] - whole
+                        if b > a + 1:
+                            value += given[base + r] + log_entry(chart, n, a, a + 1 + w, grammar.first[r])
+                            value += log_entry(chart, n, a + 1 + w, b, grammar.second[r])
+                        weights[(r - begin) * ways + w] = np.exp(value)
+                chosen = pick(weights, (stop - begin) * ways, numbers[i, s, t])
+                r, k = begin + chosen // ways, a + 1 + chosen % ways
+                label = r if b == a + 1 else np.int64(grammar.parent[r])
+                outputs[i, s, t] = number_of(a, b) * L + label
+                t += 1
+                if b > a + 1:
+                    todo[top, 0], todo[top, 1], todo[top, 2] = k, b, np.int64(grammar.second[r])
+                    todo[top + 1, 0], todo[top + 1, 1], todo[top + 1, 2] = a, k, np.int64(grammar.first[r])
+                    top += 2
+
+
 @kernel
 def weigh(scores, problem, i, t, parts, weights):
     """weights[k] = probability of the k-th value that position t may have, by marginals of parts; returns how many there are."""
@@ -143,7 +192,7 @@ def condition_code(scores, problem, i, theta, t, k):
     return k
 
 
-@weigh.implements(TreeScores)
+@weigh.implements(TreeScores, SiblingScores)
 def weigh_heads(scores, problem, i, t, parts, weights):
     size = (kernels.length(problem, i) + 1) * problem.n_labels
     for k in range(size):
@@ -151,7 +200,7 @@ def weigh_heads(scores, problem, i, t, parts, weights):
     return size
 
 
-@condition.implements(TreeScores)
+@condition.implements(TreeScores, SiblingScores)
 def condition_head(scores, problem, i, theta, t, k):
     size = (kernels.length(problem, i) + 1) * problem.n_labels
     for other in range(size):

@@ -53,6 +53,13 @@ class TreeScores(NamedTuple):
     arcs: np.ndarray  #: (B, n, n + 1, L) to each word, from the root or a word, with each label
 
 
+class SiblingScores(NamedTuple):
+    """Scores of projective trees with pairs of siblings."""
+
+    arcs: np.ndarray
+    siblings: np.ndarray  #: (B, n, n + 1, n + 1) of each word, below a head, behind its sibling, or nearest to the head (0)
+
+
 class PairScores(NamedTuple):
     """Scores of alignments; kinds of gaps are those of `structures.alignment.problem`."""
 
@@ -65,6 +72,13 @@ class BinaryTreeScores(NamedTuple):
     """Scores of spans, by the places between words where they begin and end."""
 
     spans: np.ndarray  #: (B, n + 1, n + 1, L)
+
+
+class RuleScores(NamedTuple):
+    """Scores of spans and of rules."""
+
+    spans: np.ndarray
+    rules: np.ndarray  #: (B or 1, S, L, L) of each of the first S labels with children of each label
 
 
 class MatchScores(NamedTuple):
@@ -195,6 +209,30 @@ def lay_back_tree(scores, problem, i, parts):
                 scores.arcs[i, m, h, c] = parts[(m * (n + 1) + h) * L + c]
 
 
+@lay_out.implements(SiblingScores)
+def lay_out_siblings(scores, problem, i, theta):
+    lay_out_tree(scores, problem, i, theta)
+    n = kernels.length(problem, i)
+    k = n * (n + 1) * problem.n_labels
+    for m in range(n):
+        for h in range(n + 1):
+            for r in range(n + 1):
+                theta[k] = scores.siblings[i, m, h, r]
+                k += 1
+
+
+@lay_back.implements(SiblingScores)
+def lay_back_siblings(scores, problem, i, parts):
+    lay_back_tree(scores, problem, i, parts)
+    n = kernels.length(problem, i)
+    k = n * (n + 1) * problem.n_labels
+    for m in range(n):
+        for h in range(n + 1):
+            for r in range(n + 1):
+                scores.siblings[i, m, h, r] = parts[k]
+                k += 1
+
+
 @lay_out.implements(PairScores)
 def lay_out_alignment(scores, problem, i, theta):
     n, m = kernels.length(problem, i), problem.others[i + 1] - problem.others[i]
@@ -239,6 +277,30 @@ def lay_back_spans(scores, problem, i, parts):
             for c in range(L):
                 scores.spans[i, a, j, c] = parts[k * L + c]
             k += 1
+
+
+@lay_out.implements(RuleScores)
+def lay_out_rules(scores, problem, i, theta):
+    lay_out_spans(scores, problem, i, theta)
+    n, L = problem.starts[i + 1] - problem.starts[i], problem.n_labels
+    k, which = n * (n + 1) // 2 * L, i if scores.rules.shape[0] > 1 else 0
+    for a in range(problem.n_parents):
+        for b in range(L):
+            for c in range(L):
+                theta[k] = scores.rules[which, a, b, c]
+                k += 1
+
+
+@lay_back.implements(RuleScores)
+def lay_back_rules(scores, problem, i, parts):
+    lay_back_spans(scores, problem, i, parts)
+    n, L = problem.starts[i + 1] - problem.starts[i], problem.n_labels
+    k = n * (n + 1) // 2 * L
+    for a in range(problem.n_parents):
+        for b in range(L):
+            for c in range(L):
+                scores.rules[i, a, b, c] = parts[k]
+                k += 1
 
 
 @lay_out.implements(MatchScores)

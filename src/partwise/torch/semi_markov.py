@@ -8,7 +8,16 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from partwise.torch.distribution import StructuredDistribution, check_lengths, check_scores, laid_end_to_end
+from partwise.torch.distribution import (
+    StructuredDistribution,
+    check_device,
+    check_labels,
+    check_lengths,
+    check_scores,
+    check_set,
+    integers,
+)
+from partwise.torch.end_to_end import laid_end_to_end
 from partwise.torch.linear_chain import lengths_of, transitions_table
 
 
@@ -65,15 +74,17 @@ class SemiMarkov(StructuredDistribution):
         segments = check_scores(segments, "segments", 4 if self.packing is None else 3, validate)
         if self.packing is not None:
             segments, lengths = self.packing.padded(segments), self.packing.lengths
+        check_labels(segments, "segments")
         B, T, D, K = segments.shape
         if mask is not None:
-            lengths = lengths_of(mask, B, T)
+            lengths = lengths_of(mask, B, T, lengths)
         lengths = check_lengths(lengths, B, T, "sequence")
         if D == 0 and int(lengths.max() if B else 0):
             raise ValueError("'segments' has no length at all: its third dimension is the longest segment.")
         table = transitions_table(transitions, start, B, K, segments, validate)
         stop = torch.zeros(1, K, dtype=segments.dtype, device=segments.device) if stop is None else stop
         stop = check_scores(stop[None] if isinstance(stop, Tensor) and stop.dim() == 1 else stop, "stop", 2, validate)
+        check_device(stop, "stop", segments, "segments")
         if stop.shape not in ((1, K), (B, K)):
             raise ValueError(f"'stop' must have shape ({K},) or ({B}, {K}). Got {tuple(stop.shape)}.")
         codes = torch.zeros(B, T, 2 * K, dtype=segments.dtype, device=segments.device)
@@ -87,7 +98,7 @@ class SemiMarkov(StructuredDistribution):
     def check_outputs(self, outputs: Tensor) -> Tensor:
         """Codes as int64 (B, T), zero behind the end; an error names the sequence and the token."""
         (B, T), (K, D) = self.tensors[0].shape[:2], self.sizes
-        outputs = self._padded_rows(torch.as_tensor(outputs))
+        outputs = self._padded_rows(integers(outputs, "outputs"))
         if outputs.shape != (B, T):
             raise ValueError(f"Expected a code for each token, shape ({B}, {T}). Got shape {tuple(outputs.shape)}.")
         outputs = torch.where(self._inside().to(outputs.device), outputs.long(), 0)
@@ -139,6 +150,8 @@ class SemiMarkov(StructuredDistribution):
         matrix = 1 - torch.eye(size) if cost is None else torch.as_tensor(cost)
         if matrix.shape != (size, size):
             raise ValueError(f"'cost' must be a matrix ({size}, {size}) of codes [true, answered]. Got {tuple(matrix.shape)}.")
+        if matrix.device.type == "cpu" and not torch.compiler.is_compiling() and not matrix.isfinite().all():
+            raise ValueError("'cost' must be finite.")
         if isinstance(target, Tensor) and target.dtype == torch.bool:
             target = self._padded_rows(target)
             far = torch.full((), torch.inf, dtype=codes.dtype, device=codes.device)
@@ -148,7 +161,7 @@ class SemiMarkov(StructuredDistribution):
 
     def restricted(self, allowed: Tensor) -> SemiMarkov:
         """Only codes that are allowed: (B, T, 2 K) bool."""
-        codes, allowed = self.tensors[0], self._padded_rows(allowed)
+        codes, allowed = self.tensors[0], self._padded_rows(check_set(allowed))
         return self._with([codes.masked_fill(~allowed.to(codes.device), -torch.inf), *self.tensors[1:]])
 
     def _shaped(self, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:

@@ -13,8 +13,8 @@ from partwise.features.rows import Binary
 from partwise.structures.alignment import alignment_problem
 from partwise.structures.chain import chain_problem
 from partwise.structures.chain.pairs import with_pairs
-from partwise.structures.constituency import SpanProblem
-from partwise.structures.dependency import tree_problem
+from partwise.structures.constituency import SpanProblem, scored_rule_problem
+from partwise.structures.dependency import SiblingTreeProblem, tree_problem
 from partwise.structures.ranking import RankingProblem
 from partwise.structures.semi_markov import segment_problem
 
@@ -48,6 +48,10 @@ def _tree_shell(lengths: np.ndarray, n_labels: int, projective: int, single_root
     return tree_problem(arcs, lengths, n_labels=n_labels, projective=projective, single_root=single_root)
 
 
+def _sibling_shell(lengths: np.ndarray, n_labels: int, single_root: int) -> Any:
+    return SiblingTreeProblem(np.concatenate([[0], np.cumsum(lengths)]), n_labels, bool(single_root))
+
+
 def _alignment_shell(lengths: np.ndarray, local: int) -> Any:
     n, m = lengths.T
     parts = np.zeros((int((n * m + 4 * (n + m)).sum()), 0))
@@ -71,8 +75,10 @@ SHELLS: dict[str, Callable[..., Any]] = {
     "stepwise_chain": _stepwise_shell,
     "segments": _segment_shell,
     "tree": _tree_shell,
+    "sibling_tree": _sibling_shell,
     "alignment": _alignment_shell,
     "spans": _span_shell,
+    "rules": scored_rule_problem,
     "assignment": _assignment_shell,
 }
 

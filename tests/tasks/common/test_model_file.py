@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ import partwise
 from every_record import EVERY_LOSS, with_other_values
 from partwise import Classifier, Family, ModelFileError, SequenceLabeler
 from partwise.files.tensors import NO_DIGEST, SEAL, sealed
+from partwise.files.whole_file import whole_file
 from partwise.losses.records import Loss, Summed
 from partwise.solvers import CCCP, SOLVERS
 from partwise.tasks.common import model_file
@@ -191,6 +193,21 @@ def test_a_failed_write_leaves_the_old_file(classifier, tmp_path, monkeypatch, u
     path.write_bytes(b"something else")
     classifier.save(path)
     assert path.read_bytes() == old and os.listdir(tmp_path) == ["model"]
+
+
+def test_a_bare_chroot_in_which_open_files_have_no_names(tmp_path, monkeypatch):
+    link = os.link
+
+    def missing(source, *words, **more):
+        if str(source).startswith("/proc"):
+            raise FileNotFoundError(2, "No such file or directory", source)
+        return link(source, *words, **more)
+
+    monkeypatch.setattr(os, "link", missing)
+    monkeypatch.setattr(os.path, "isdir", lambda path: path != "/proc/self/fd" and Path(path).is_dir())
+    with whole_file(tmp_path / "file") as file:
+        file.write(b"new")
+    assert (tmp_path / "file").read_bytes() == b"new" and os.listdir(tmp_path) == ["file"]
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="unnamed files are a thing of Linux")

@@ -292,3 +292,19 @@ def test_without_a_grammar_charts_are_smaller(free, parser):
     assert memory_needed(n, parser.grammar_.packed) == n * (n + 1) * 20 * parser.grammar_.packed.n_symbols
     with pytest.raises(ValueError, match="'grammar' parameter of ConstituencyParser must be 'trees' or None. Got 'some' instead"):
         ConstituencyParser(grammar="some").fit(make_brackets(2))
+
+
+def test_without_a_grammar_the_defaults_are_others():
+    """DCA and more features, with the first letters of tags: what it has not seen of one tag it knows of its like."""
+    known, other = ([(word, f"NN{k}") for word in "ab"] for k in "SP")
+    trees = [Constituent.read("(S (X (NNS a) (NNS b)) (. .))"), Constituent.read("(S (NP (DT a)) (VB b) (. .))")]
+    small = {"hash_bits": 10, "max_epochs": 2}
+    free, parser = ConstituencyParser(grammar=None, **small).fit(trees), ConstituencyParser(**small).fit(trees)
+    assert (free.solver_, parser.solver_) == ("dca", "pegasos") and (free._bits, ConstituencyParser(grammar=None)._bits) == (
+        10,
+        20,
+    )
+    assert free.defaults() == parser.defaults()
+    coarse = ConstituencyParser(grammar=None, templates=["f.coarse|l.coarse"], solver="dca", **small).fit(trees)
+    a, b = (coarse.predict([[*words, (".", ".")]])[0] for words in (known, other))
+    assert a == trees[0] and [label for label, *_ in b.spans()] == ["S", "X"]

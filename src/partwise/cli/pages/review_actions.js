@@ -95,7 +95,9 @@ function decide(decision) {
     say(wrong);
     return;
   }
-  kept(state.decide(item, decision), `Line ${state.passageOf(item).line}: ${CHOSEN[decision]}.`);
+  const saved = state.decide(item, decision);
+  const last = state.choices.size === data.items.length ? " All are decided: download the decisions." : "";
+  kept(saved, `${lineOf(item)}: ${CHOSEN[decision]}.${last}`);
   if (place + 1 < order.length) go(place + 1);
   else {
     leaveEditing();
@@ -112,7 +114,7 @@ function undo() {
   const at = order.indexOf(item);
   if (at >= 0) go(at);
   else show();
-  say(`Line ${state.passageOf(item).line}: undone.`);
+  say(`${lineOf(item)}: undone.`);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

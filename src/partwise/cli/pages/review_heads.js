@@ -21,25 +21,12 @@ SHAPES.heads = {
   view: treeView,
   drawn: drawArcs,
   editor: headEditor,
-  refusal: (item, labels) => noTree(state.passageOf(item), withOthers(item, labels)),
+  refusal: (item, labels) => noTree(state.passageOf(item), state.withOthers(item, labels)),
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Trees
 // ---------------------------------------------------------------------------------------------------------------------
-
-/** Labels of an item, and what is decided about others of the same sentence. */
-function withOthers(item, labels) {
-  const made = [...labels];
-  const given = state.labelsAfter(item, "g");
-  data.items.forEach((other, k) => {
-    if (k === item || other.passage !== data.items[item].passage || !state.choices.has(k)) return;
-    state.labelsOf(k).forEach((label, word) => {
-      if (label !== given[word] && made[word] === given[word]) made[word] = label;
-    });
-  });
-  return made;
-}
 
 /** Why heads are no tree; nothing, if they are. What is not known may be anything. */
 function noTree(passage, labels) {

@@ -33,6 +33,26 @@ class Decided {
     return labels;
   }
 
+  /** Labels of an item, and what is decided about others of the same passage: where single words are decided, a neighbour may be one. */
+  withOthers(item, labels) {
+    if (!this.together) {
+      this.together = new Map(); // number of a passage -> its items
+      this.data.items.forEach(({ passage }, k) => {
+        if (this.together.has(passage)) this.together.get(passage).push(k);
+        else this.together.set(passage, [k]);
+      });
+    }
+    const made = [...labels];
+    const given = this.labelsAfter(item, "g");
+    for (const other of this.together.get(this.data.items[item].passage)) {
+      if (other === item || !this.choices.has(other)) continue;
+      this.labelsOf(other).forEach((label, word) => {
+        if (label !== given[word] && made[word] === given[word]) made[word] = label;
+      });
+    }
+    return made;
+  }
+
   /** The words that may be edited. */
   editable(item) {
     if (this.data.whole) return this.passageOf(item).words.map((_, k) => k);

@@ -52,6 +52,7 @@ function say(text) {
 
 const shownLabel = (label) => (label === "" ? "(empty)" : label);
 const percent = (p) => `${(100 * p).toFixed(1)} %`;
+const lineOf = (item) => `Line ${state.passageOf(item).line.toLocaleString("en")}`;
 const current = () => (order.length ? order[place] : -1);
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -163,13 +164,13 @@ function fillCard(card, item) {
   }
   const { wrong, doubts } = data.items[item];
   const passage = state.passageOf(item);
-  const labels = state.labelsOf(item);
+  const labels = state.withOthers(item, state.labelsOf(item));
   const doubted = new Map(doubts.map((doubt) => [doubt.word, doubt]));
   card.replaceChildren(
     make(
       "div",
       { class: "title" },
-      make("h2", {}, `Line ${passage.line.toLocaleString("en")}`),
+      make("h2", {}, lineOf(item)),
       make("span", { class: "wrong", title: "the probability that there is a mistake here" }, `wrong: ${percent(wrong)}`),
       make("span", { class: `chosen ${chosen(item)}` }, chosen(item) || "not decided"),
     ),

@@ -140,10 +140,9 @@ def truth(problem, i, y):
         y[m] = problem.gold[problem.starts[i] + m]
 
 
-@kernels.best.implements(TreeProblem)
-def best(problem, i, theta, y):
-    L, n = problem.n_labels, length(problem, i)
-    scores, labels = np.empty((n, n + 1)), np.empty((n if L > 1 else 0, n + 1), np.int32)
+@helper
+def best_of_labels(theta, n, L, scores, labels):
+    """scores[m, h] = the score of the best label of each arc, and which that is (where there are several)."""
     for m in range(n):
         if L == 1:
             copy(row(theta, m, n + 1), scores[m])
@@ -154,6 +153,13 @@ def best(problem, i, theta, y):
                 if values[label] > values[k]:
                     k = label
             scores[m, h], labels[m, h] = values[k], k
+
+
+@kernels.best.implements(TreeProblem)
+def best(problem, i, theta, y):
+    L, n = problem.n_labels, length(problem, i)
+    scores, labels = np.empty((n, n + 1)), np.empty((n if L > 1 else 0, n + 1), np.int32)
+    best_of_labels(theta, n, L, scores, labels)
     if problem.projective:
         value = best_projective_tree(scores, n, problem.single_root, y)
     else:
@@ -182,10 +188,9 @@ def forbid(problem, i, theta, t, code, far):
     theta[t * (length(problem, i) + 1) * problem.n_labels + code] = -np.inf
 
 
-@kernels.expected.implements(TreeProblem)
-def expected(problem, i, theta, parts):
-    L, n = problem.n_labels, length(problem, i)
-    scores, marginals = np.empty((n, n + 1)), np.empty((n, n + 1))
+@helper
+def sums_of_labels(theta, n, L, scores):
+    """scores[m, h] = log sum exp over the labels of each arc."""
     for m in range(n):
         if L == 1:
             copy(row(theta, m, n + 1), scores[m])
@@ -199,21 +204,34 @@ def expected(problem, i, theta, parts):
                     total += exp(values[label] - top)
                 top += np.log(total)
             scores[m, h] = top
-    if problem.projective:
-        log_z = sum_over_projective_trees(scores, n, problem.single_root, marginals)
-    else:
-        log_z = sum_over_trees(scores, n, problem.single_root, marginals)
+
+
+@helper
+def share_among_labels(theta, scores, marginals, n, L, possible, parts):
+    """parts = the probability of each arc times the share of each of its labels in `scores`; 0 if nothing is possible."""
     for m in range(n):
-        if L == 1 and log_z > -np.inf:
+        if L == 1 and possible:
             copy(marginals[m], row(parts, m, n + 1))
             continue
         for h in range(n + 1):
             values, out = row(theta, m * (n + 1) + h, L), row(parts, m * (n + 1) + h, L)
-            if marginals[m, h] > 0.0 and log_z > -np.inf:
+            if marginals[m, h] > 0.0 and possible:
                 for label in range(L):
                     out[label] = marginals[m, h] * exp(values[label] - scores[m, h])
             else:
                 fill(out, 0.0)
+
+
+@kernels.expected.implements(TreeProblem)
+def expected(problem, i, theta, parts):
+    L, n = problem.n_labels, length(problem, i)
+    scores, marginals = np.empty((n, n + 1)), np.empty((n, n + 1))
+    sums_of_labels(theta, n, L, scores)
+    if problem.projective:
+        log_z = sum_over_projective_trees(scores, n, problem.single_root, marginals)
+    else:
+        log_z = sum_over_trees(scores, n, problem.single_root, marginals)
+    share_among_labels(theta, scores, marginals, n, L, log_z > -np.inf, parts)
     return log_z
 
 

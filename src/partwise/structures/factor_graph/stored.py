@@ -65,7 +65,6 @@ def _(problem: GraphProblem) -> None:
     check_factors(problem)
     check_features(problem)
     choices = np.where(g.states == 1, 2, g.states)
-    check_int("hidden", problem.hidden, 1, MOST_STATES)
     for name, states, least, of in (("gold", problem.gold, -1, problem.hidden), ("targets", problem.targets, 0, 1)):
         check_numbers(name, states, V, least, MOST_STATES)
         expect(((states.astype(np.int64) + 1) * of <= choices).all(), f"{name} has states that are not there")
@@ -95,6 +94,7 @@ def check_search(problem: GraphProblem) -> None:
     expect(0.0 <= search.damping < 1.0, f"damping is {search.damping!r}")
     check_flags(search, "exact", "residual", "bound")
     check_int("n_weights", problem.n_weights, 0, MOST_WEIGHTS)
+    check_int("hidden", problem.hidden, 1, MOST_STATES)
     check_int("width", problem.width, 1, max(problem.n_weights, 1) + 1)
 
 
@@ -196,18 +196,16 @@ def check_features(problem: GraphProblem) -> None:
     check_offsets("features", features, V + F, n)
     check_numbers("start", problem.start, n, 0, max(problem.n_weights, 1))
     check_reals("value", problem.value, n)
-    most, ties, tie = problem.n_weights, problem.ties, problem.tie
-    check_numbers("ties", ties, len(ties), -1 - most, max(most, 1))
-    check_numbers("tie", tie, n, -1, len(ties) + 1)
+    check_numbers("ties", problem.ties, len(problem.ties), -MOST_WEIGHTS, MOST_WEIGHTS)
+    check_numbers("tie", problem.tie, n, -1, len(problem.ties) + 1)
     graph_of_variable, graph_of_factor = owners(problem.variables), owners(problem.factors)
     sizes = np.empty(V + F, np.int64)  # of tables, graph by graph, variables first
     sizes[np.arange(V) + problem.factors[:-1][graph_of_variable]] = g.states
     sizes[np.arange(F) + problem.variables[1:][graph_of_factor]] = inner_sizes(g.table, problem.factors)
-    size = np.repeat(sizes, np.diff(features))  # of the table of each feature
-    tied = tie >= 0
-    expect((tie[tied] + size[tied] <= len(ties)).all(), "tie points beyond the ties")
-    for at, entries in np.unique(np.stack([tie[tied], size[tied]]), axis=1).T.tolist():
-        some = ties[at : at + entries]
-        reach = int(np.where(some < 0, -2 - some, some).max(initial=-1)) + 1  # how far beyond its first weight others are
-        size[(tie == at) & (size == entries)] = reach
-    expect((problem.start + size <= most).all(), "start points beyond the weights")
+    reach = np.repeat(sizes, np.diff(features))  # of each feature: how far beyond its first weight the last one is
+    tied = problem.tie >= 0
+    expect((problem.tie[tied] + reach[tied] <= len(problem.ties)).all(), "tie points beyond the ties")
+    weights = np.where(problem.ties < -1, -2 - problem.ties, problem.ties)  # without their signs
+    pairs, which = np.unique(np.stack([problem.tie[tied], reach[tied]]), axis=1, return_inverse=True)
+    reach[tied] = np.array([weights[t : t + m].max(initial=-1) + 1 for t, m in pairs.T.tolist()], np.int64)[which.reshape(-1)]
+    expect((problem.start + reach <= problem.n_weights).all(), "start points beyond the weights")

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from partwise.engine.numerics import clipped
+from partwise.engine.numerics import clipped, copy
 from partwise.structures.factor_graph.ad3 import head_entry_score, head_score_of
 from partwise.structures.factor_graph.factor_sums import tree_kind_messages, tree_or_head_messages
 from partwise.structures.factor_graph.factors import (
@@ -88,7 +88,7 @@ def best_written(graph, f, theta, scores, on):
     flip = negated(graph, f)
     value = np.where(flip, -np.maximum(scores, -FORCED), scores)
     total, found = ask(object_of(graph, f), value)
-    on[:] = found ^ flip
+    copy(found ^ flip, on)
     return total - value[flip].sum()
 
 

@@ -100,7 +100,7 @@ class Command:
                 raise Refusal(f"--{name} was decided when {file} was packed: leave it out, or pack again with it.")
         held_out = None if dev is None else self.read_to_judge(corpus.model(), dev, options)
         about = {key: value for key, value in corpus.manifest["about"].items() if key != "describe"}
-        said = f"{corpus.manifest['about'].get('describe', '')}, packed in {corpus.n_shards:,} shards".lstrip(", ")
+        said = f"{corpus.manifest['about'].get('describe', '')}, packed in {corpus.in_shards}".lstrip(", ")
         metric = getattr(self, "metric", "accuracy")
         made = self.training(model, corpus, held_out, said, lambda: about, metric=metric)
         if held_out is None:

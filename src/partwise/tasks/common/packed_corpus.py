@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import warnings
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -86,7 +87,7 @@ class PackedCorpus:
             raise ValueError(f"it speaks of {self.manifest['examples']} examples, and there are {n}")
 
     def __repr__(self) -> str:
-        return f"<PackedCorpus {self.path!r}: {len(self):,} examples in {self.n_shards:,} shards, for {self.task.verb!r}>"
+        return f"<PackedCorpus {self.path!r}: {len(self):,} examples in {self.in_shards}, for {self.task.verb!r}>"
 
     def __len__(self) -> int:
         return int(self.shards[-1])
@@ -95,6 +96,11 @@ class PackedCorpus:
     def n_shards(self) -> int:
         """Number of shards."""
         return len(self._sums)
+
+    @property
+    def in_shards(self) -> str:
+        """Their number in words."""
+        return f"{self.n_shards:,} shard{'s' * (self.n_shards != 1)}"
 
     @property
     def task(self) -> RegisteredTask:
@@ -210,6 +216,15 @@ class PackedCorpus:
         if leaves == 0:
             leaves = max(2, n_threads(n_jobs) if client is None else len(client.scheduler_info(n_workers=-1)["workers"]))
         wanted = min(self.n_shards, leaves or LEAVES)
+        threads = n_threads(n_jobs) if client is None else sum(client.nthreads().values())
+        if wanted == self.n_shards < min(threads, leaves or LEAVES):
+            smaller = max(self.nbytes / 4e6 / threads, 0.01)
+            warnings.warn(
+                f"{self.path!r} has {self.in_shards}, and shards are not divided: {threads - wanted} of {threads} threads have "
+                f"nothing to do. Pack smaller ones (--shard-megabytes {smaller:.2g}).",
+                UserWarning,
+                stacklevel=2,
+            )
         few = np.unique(np.round(np.linspace(0, self.n_shards, wanted + 1)).astype(int))
         load = functools.partial(load_part, self.path, self.verify, versions())
         given = (self.problem, self.shards[few], load, n_jobs)

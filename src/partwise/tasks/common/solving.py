@@ -40,6 +40,10 @@ class Solving(Parameters):
 
         return Defaults()
 
+    def _own_defaults(self) -> Defaults:
+        """The same, where it depends on parameters."""
+        return self.defaults()
+
     def _solve(
         self,
         problem: Any,
@@ -133,7 +137,7 @@ class Solving(Parameters):
         choice = choose(
             loss,
             self.l1_ratio,
-            task=self.defaults(),
+            task=self._own_defaults(),
             solver=given if is_open else get_solver(given).name,
             C=self.C,
             epochs=self.max_epochs,

@@ -8,11 +8,14 @@ parquet files on the command line become the text that the task's reader knows, 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+
+from partwise.files.text_source import NamedText
 
 BREAKING = "\t\n\r"  # would be the end of a cell or a row
 
@@ -27,6 +30,13 @@ class Grid:
 
     def __len__(self) -> int:
         return len(self.columns[0]) if self.columns else 0
+
+    def checked(self) -> Grid:
+        """Itself, or an error that names a title that two columns have."""
+        if len(set(self.titles)) < len(self.titles):
+            title = next(title for title in self.titles if self.titles.count(title) > 1)
+            raise ValueError(f"{self.name}: {self.titles.count(title)} columns are called {title!r}. Rename them.")
+        return self
 
     def column(self, title: Hashable) -> list[Any]:
         """The values of a column, or an error that says which there are."""
@@ -113,14 +123,21 @@ class TaskTable:
             raise ValueError(
                 f"{type(estimator).__name__} finds columns by their titles: rename them, and leave out 'label' and 'features'."
             )
-        text, _ = self.text(grid, group)
-        estimator.fit(self.read(text.encode(), True), **fit)
+        estimator.fit(self.data(grid, group, True)[0], **fit)
         return []
 
     def predict(self, estimator: Any, grid: Grid, group: Any, features: Sequence[Any] | None) -> dict[str, list[Any]]:
         """Columns of answers, in the order of the rows; the one that is called nothing is the answer itself."""
+        data, order = self.data(grid, group, False)
+        return in_rows(self.answers(estimator, data), order, grid.name)
+
+    def data(self, grid: Grid, group: Any, labelled: bool) -> tuple[Any, list[int]]:
+        """The task's data, and which row of the table each row of its text is; mistakes are told by rows of the table."""
         text, order = self.text(grid, group)
-        return in_rows(self.answers(estimator, self.read(text.encode(), False)), order, grid.name)
+        try:
+            return self.read(NamedText(text.encode(), grid.name), labelled), order
+        except ValueError as error:
+            raise ValueError(by_row(str(error), text, order, grid.name)) from None
 
     def read(self, text: bytes, labelled: bool) -> Any:
         """The task's data from its text."""
@@ -167,6 +184,16 @@ class TokenTable(TaskTable):
         columns = [grid.cells(title, unknown if title == titles[-1] else None) for title in titles]
         lines = ["\t".join(cells) for cells in zip(*columns, strict=True)]
         return "".join("\n".join([*(lines[r] for r in own), "", ""]) for own in rows), [r for own in rows for r in own]
+
+
+def by_row(told: str, text: str, order: Sequence[int], name: str) -> str:
+    """What is told of a line of the text, told of the row of the table: lines at the top that are no rows are titles."""
+    found = re.match(re.escape(f"{name}, line ") + r"(\d+)", told)
+    if found is None:
+        return told
+    lines = text.split("\n")
+    row = sum(map(bool, lines[: int(found[1])])) - 1 - (sum(map(bool, lines)) - len(order))
+    return f"{name}, row {order[row]}{told[found.end() :]}" if row >= 0 else told
 
 
 def in_rows(answers: dict[str, list[Any]], order: Sequence[int], name: str) -> dict[str, list[Any]]:

@@ -34,7 +34,7 @@ class Options(common.Options):
         FEATURES, "File of span templates, one a line, say f.tag|l.tag. (default: a ready-made set)", "--templates"
     )
     hash_bits: int | None = option(
-        FEATURES, "There are 2^bits features, with a weight for every symbol. (default: 16, without a grammar 18)", min=8, max=30
+        FEATURES, "There are 2^bits features, with a weight for every symbol. (default: 16, without a grammar 20)", min=8, max=30
     )
     memory: float | None = option(LEARNING, "GB that charts may take, on all threads together. (default: what is free)")
     traces: bool = option(FILES, "Keep empty elements, -NONE-.", "--traces", default=False)

@@ -12,7 +12,7 @@ from partwise.tasks.constituency.files import Brackets, Constituent
 from partwise.tasks.constituency.grammar import check_labels
 from partwise.text.columns import Columns, code_tokens
 
-NAMES, BARE = ("form", "tag", "suffix", "shape"), ("form", "suffix", "shape")
+NAMES, BARE = ("form", "tag", "suffix", "shape", "coarse"), ("form", "suffix", "shape")
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Constituents:
         for i, words in enumerate(self.words):
             own = [(word, word[-3:].lower(), shape(word)) for word in words]
             if tagged and self.tags is not None:
-                own = [(a, tag, b, c) for (a, b, c), tag in zip(own, self.tags[i], strict=True)]  # type: ignore[misc]
+                own = [(a, tag, b, c, tag[:2]) for (a, b, c), tag in zip(own, self.tags[i], strict=True)]  # type: ignore[misc]
             cells.append(own)
         return code_tokens(cells), names
 

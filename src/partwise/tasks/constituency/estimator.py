@@ -8,6 +8,7 @@ The grammar is read from the training trees (`grammar`); nodes are scored by fea
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ from partwise.tasks.constituency.scores import BracketScores, bracket_scores
 from partwise.tasks.constituency.suspects import BracketSuspects
 
 LEAST = 1e-6  # probabilities below are not listed
-BITS, FREE_BITS = 16, 18
+BITS, FREE_BITS = 16, 20
 
 
 @dataclass(eq=False, repr=False)
@@ -59,7 +60,7 @@ class ConstituencyParser(BracketSuspects, Structured):
         Features of spans (see `partwise.features.span_rows`), at most 256; without a grammar there are more by default.
     hash_bits : int, optional
         There are 2^hash_bits features of spans, each with a weight for every symbol; by default 2^16, without a grammar, where
-        there are few symbols, 2^18.
+        there are few symbols, 2^20.
     memory : float, optional
         GB that charts of a sentence may take, on all threads together; what is free by default. One that would take more is
         refused before any work: 2,000 words and 50 symbols need 4.
@@ -106,6 +107,13 @@ class ConstituencyParser(BracketSuspects, Structured):
 
         # there are more features to an arc, or to a span, than to a token (docs/defaults.md)
         return Defaults(C={MARGIN: 0.03})
+
+    def _own_defaults(self) -> Any:
+        from partwise.solvers.defaults import MARGIN
+
+        own = self.defaults()
+        # many features and no rules: Pegasos is still far from its optimum when DCA is done (docs/constituency.md)
+        return dataclasses.replace(own, solver={MARGIN: "dca"}) if self.grammar is None else own
 
     _checks = {
         **Structured._checks,

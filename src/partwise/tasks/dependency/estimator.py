@@ -160,6 +160,8 @@ class DependencyParser(TreeSuspects, Structured):
         given = read_sentences(X, y, self.columns, None if start is None else self.columns_)
         if given.heads is None:
             raise ValueError("There are no trees to learn from: give y, or a treebank with heads.")
+        if start is None and len(given.heads) and not (given.heads >= 0).any():
+            raise ValueError("There are no trees to learn from: no head of any word is known.")
         weight = example_weights(sample_weight, len(given.lengths), "sentence")
         one = one_root(given)
         single_root = bool(one.all()) if self.single_root is None else self.single_root
