@@ -69,6 +69,7 @@ class Alignment(StructuredDistribution):
                 raise ValueError("'cu_seqlens' must be a pair: where first sequences begin, and where second ones do.")
             match, self.packing = laid_end_to_end(match, cu_seqlens[0], lengths, what="places")
             self.second = EndToEnd(cu_seqlens[1], None, "places")
+            assert self.packing is not None  # nested tensors have no pair
             if len(self.second.lengths) != len(self.packing.lengths):
                 raise ValueError(
                     f"'cu_seqlens' have {len(self.packing.lengths)} first and {len(self.second.lengths)} second sequences."
