@@ -117,7 +117,7 @@ def of_json(rng: random.Random, value: Any) -> Any:
     if kind == 0:
         del holder[way[-1]]
     elif kind == 1 and isinstance(old, int | float) and not isinstance(old, bool):
-        holder[way[-1]] = rng.choice((old + 1, old - 1, -old, old * 2, float(old), old * 1000))
+        holder[way[-1]] = rng.choice((old + 1, old - 1, -old, old * 2, float(old) if abs(old) < 1e300 else 0.5, old * 1000))
     elif kind == 1 and isinstance(old, str):
         holder[way[-1]] = of_bytes(rng, old.encode()).decode("utf-8", "replace")
     elif kind == 2:

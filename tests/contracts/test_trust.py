@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from partwise import Aligner, Classifier, ModelFileError, Ranker, SequenceLabeler, datasets, interpret, load, read_columns
+from partwise import (
+    Aligner,
+    Classifier,
+    GraphLabeler,
+    ModelFileError,
+    Ranker,
+    SequenceLabeler,
+    datasets,
+    interpret,
+    load,
+    read_columns,
+)
 from partwise.engine import memory
 from partwise.features.arc_rows import arc_rows
 from partwise.features.rows import make_rows
@@ -201,6 +212,7 @@ def test_nothing_of_ours_is_pickled():
     """Estimators can be pickled, as scikit-learn wants it; no file that we write or read is. Code on disk is the exception."""
     allowed = {
         "engine/numba_internals.py",  # compiled code, from a folder of the user's own, behind a digest
+        "freezing/recorder.py",  # what a build of a wheel keeps for itself, in its folder, so that it can go on
         "engine/frozen.py",  # exceptions of machine code in a wheel, and only those that Python itself has
     }
     found = set()
@@ -239,3 +251,17 @@ def test_models_with_such_types_are_refused(folder, tmp_path):
         write_tensors(tmp_path / "m", altered, tensors)
         with pytest.raises(ModelFileError):
             load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("change", [{"model": {"n_edge_features": 10**18}}, {"parameters": {"hidden": 10**9}}])
+def test_headers_of_graphs_do_not_make_the_reader_allocate(change, tmp_path):
+    """Names of features of edges, and tables of states, are made while a model is read: found by the campaign."""
+    graphs, labels = [(np.eye(3), [[0, 1], [1, 2]])], [["u", "v", "u"]]
+    GraphLabeler(pairwise="symmetric", max_epochs=1).fit(graphs, labels).save(tmp_path / "m")
+    header, tensors = read_tensors(str(tmp_path / "m"), model_file.FORMAT, model_file.FORMAT_VERSION)
+    tensors = {key: np.array(array) for key, array in tensors.items()}
+    for part, entries in change.items():
+        header[part].update(entries)
+    write_tensors(tmp_path / "m", header, tensors)
+    with pytest.raises(ModelFileError, match="features of edges, or states"):
+        load(tmp_path / "m")

@@ -27,7 +27,7 @@ from partwise.structures.factor_graph.model import FactorGraph, Variables
 
 MOST_ENTRIES = 100_000_000  # of all tables together
 MOST = 1e300  # of a number in AD3's format, which may be an int of any length
-MOST_STATES = 10_000_000  # of all variables together: a number in the file, which need not have a table
+MOST_STATES = 1_000_000  # of all variables together, beside one for each word: a variable need not have a table
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,8 +121,8 @@ def read_uai(text: str, name: str = "the text") -> StoredGraph:
     """The graph of a text in the UAI format."""
     words = Words(text, name)
     sizes = [words.count(f"the states of variable {v}", 1) for v in range(words.count("the number of variables"))]
-    if sum(sizes) > MOST_STATES:
-        raise ValueError(f"{name}: the variables have {sum(sizes):,} states, more than {MOST_STATES:,}.")
+    if sum(sizes) > MOST_STATES + len(words.words):
+        raise ValueError(f"{name}: the variables have {sum(sizes):,} states, more than {MOST_STATES:,} and the tables have.")
     scopes = []
     for f in range(words.count("the number of factors")):
         scope = [words.count(f"a variable of factor {f}") for _ in range(words.count(f"the number of variables of factor {f}"))]

@@ -412,6 +412,9 @@ class GraphModel(HiddenStates, Structured):
             raise ValueError("the edges between labels are not between labels")
         if len(self.classes_) < 2 or (edges[:, 0] == edges[:, 1]).any() or not self.contrast_scale_ > 0.0:
             raise ValueError("there are fewer than two labels, or a label is joined with itself")
+        most = max(self.n_edge_features_, len(self.classes_) * self.hidden)
+        if most > self._kept_weights.size:  # of each there is one at least; names and tables are made for all
+            raise ValueError(f"there are {self._kept_weights.size} weights, and {most} features of edges, or states")
         self.label_edges_ = edges
         self.node_types_ = types_in(header, self.classes_)
         return self._weights_at().n_weights

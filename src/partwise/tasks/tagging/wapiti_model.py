@@ -133,7 +133,7 @@ def _tagger(file: _File, encoding: str) -> TemplateTagger:
     constant = {pattern for pattern in patterns if "%" not in pattern}
     single: dict[str, np.ndarray] = {}
     pairs: dict[str, Sparse] = {}
-    check_room(size, np.count_nonzero(n_own))
+    check_room(size, int(np.count_nonzero(n_own)))
     moves = np.zeros((size, size))
     lows, highs = np.searchsorted(number, firsts), np.searchsorted(number, ends)
     for k, name in enumerate(observations):
