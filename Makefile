@@ -88,7 +88,7 @@ torch-env:
 test-torch: export PARTWISE_CACHE_DIR = $(CURDIR)/build/cache
 test-torch: export OPENBLAS_NUM_THREADS ?= 1
 test-torch: torch-env
-	$(TORCH_VENV)/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/torch $(PYTEST_ARGS)
+	$(TORCH_VENV)/bin/python -m pytest -q -n $(JOBS) --dist loadfile tests/torch tests/contracts/test_torch_*.py $(PYTEST_ARGS)
 
 # On a machine with a CUDA device and PyTorch: every kernel of partwise.torch against float64, then figures beside its peers.
 test-gpu:

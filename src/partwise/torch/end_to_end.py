@@ -53,7 +53,9 @@ class EndToEnd:
         return isinstance(values, Tensor) and values.shape[:2] != (len(self.lengths), self.width) and len(values) == self.rows
 
 
-def laid_end_to_end(scores: Any, cu_seqlens: Any, lengths: Any, *others: Any, what: str = "tokens") -> tuple[Any, EndToEnd | None]:
+def laid_end_to_end(
+    scores: Any, cu_seqlens: Any, lengths: Any, *others: Any, what: str = "tokens"
+) -> tuple[Any, EndToEnd | None]:
     """Scores and how they are packed: by `cu_seqlens`, or as a nested tensor (``layout=torch.jagged``); None if they are not."""
     if isinstance(scores, Tensor) and scores.is_nested:
         if scores.layout != torch.jagged or cu_seqlens is not None:
