@@ -198,7 +198,7 @@ def check_features(problem: GraphProblem) -> None:
     graph_of_variable, graph_of_factor = owners(problem.variables), owners(problem.factors)
     variables = np.arange(V) + problem.factors[:-1][graph_of_variable]  # graph by graph, variables first
     factors = np.arange(F) + problem.variables[1:][graph_of_factor]
-    sizes = np.empty(V + F, np.int64)
+    sizes: np.ndarray = np.empty(V + F, np.int64)
     sizes[variables], sizes[factors] = g.states, inner_sizes(g.table, problem.factors)
     sizes = np.repeat(sizes, np.diff(features))
     tied = np.flatnonzero(problem.tie >= 0)
