@@ -122,8 +122,8 @@ def test_lbfgs_is_theirs(theirs, c2):
 @pytest.mark.parametrize("stop", [{}, {"period": 3, "delta": 1e-3}, {"epsilon": 1e-2, "delta": 0.0}, {"max_iterations": 7}])
 def test_lbfgs_stops_when_theirs_does(theirs, stop):
     a, b = (kind(c2=0.1, **DENSE, **stop).fit(X, Y).training_log_ for kind in (theirs.CRF, CRF))
-    # ours knows the scale of weights beforehand: it is sooner near the optimum, so iterations are not the same, the rule is
-    assert abs(len(a.iterations) - len(b.iterations)) <= (0 if "max_iterations" in stop else 5)
+    # ours begins with the scale of weights, so the ways differ: the rule is the same, not the iteration
+    assert len(b.iterations) <= 1.4 * len(a.iterations) and ("max_iterations" not in stop or len(b.iterations) == 7)
     for name in ("num", "loss", "feature_norm", "active_features"):
         assert b.iterations[0].keys() >= {name}
     assert 0.98 < b.last_iteration["loss"] / a.last_iteration["loss"] < 1.001

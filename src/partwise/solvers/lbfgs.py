@@ -10,7 +10,10 @@ y = g' - g,
 
 **The scale of weights** (D) is that of `partwise.solvers.weight_scale`, from one pass over the examples at w = 0: frequent
 features have a thousand times the curvature of rare ones, and m pairs are few to learn that from. All below is L-BFGS with D = I
-in the variables D^1/2 w.
+in the variables D^1/2 w. It is the curvature of the beginning, so it is let go of in two stages, once an iteration lowers P by
+less than a hundredth and less than 0.3 % of P (`LATE`): D^1/2, then I. By then the pairs know more of the curvature. (Found on
+the first 600 training sentences of CoNLL-2002 Spanish and Dutch, where keeping D takes 172 and 96 iterations to the optimum, and
+this 110 and 61, and on WNUT-17; ``python -m benchmarks.crfsuite_curves`` has the objective, iteration by iteration.)
 
 The stopping rule is a certificate, not a guess: P(w) - D = 1/2 ||g||^2 (see `partwise.objective`), known after every iteration
 without another pass. A partially labelled problem is not convex: there 1/2 ||g||^2 certifies a stationary point only.
@@ -39,7 +42,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,6 +55,9 @@ from partwise.solvers.base import Progress, Solver, State, Task
 from partwise.solvers.weight_scale import scaled_square, scaling
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2
+#: stage: the fall of P, relative to it, at which the next one begins, and the power of D^-1/2 that is its scale
+LATE = {0: (1e-2, 0.5), 1: (3e-3, 0.0)}
+NEVER = (-math.inf, 1.0)
 
 
 @compiled_loop
@@ -197,6 +203,19 @@ class Memory:
         return Memory(self.pairs, [*self.slots, slot], table, against)
 
 
+def told_anew(memory: Memory, scale: np.ndarray, new: np.ndarray, aim: np.ndarray) -> dict[str, Any]:
+    """What a state will know with the scale `new` instead of `scale`: pairs told in the new variables. `aim`: the gradient."""
+    factor = new.astype(np.float64) / scale
+    pairs, products, against = memory.pairs.copy(), np.zeros_like(memory.products), np.zeros_like(memory.against)
+    for a, b in spans(len(scale)):
+        pairs[0::2, a:b] = pairs[0::2, a:b] / factor[a:b]
+        pairs[1::2, a:b] = pairs[1::2, a:b] * factor[a:b]
+        some = pairs[:, a:b].astype(np.float64)
+        products += some @ some.T
+        against += some @ (new[a:b] * aim[a:b])
+    return {"scale": new, "memory": Memory(pairs, memory.slots, products, against), "scaled": scaled_square(aim, new)}
+
+
 class Trial(NamedTuple):
     """A point of the line search: P(w + step d) and its derivative in `step`."""
 
@@ -280,6 +299,8 @@ class LBFGSState(State):
     memory: Memory | None = None
     scale: np.ndarray | None = None  #: D^-1/2, float32
     scaled: float = 0.0  #: ||D^-1/2 gradient||^2; 0.0 before there is one
+    fall: float = math.inf  #: by what share of it the last iteration lowered P
+    stage: int = 0  #: of letting go of the scale
     exhausted: bool = False  #: no step decreases P any more: rounding errors are larger than what is left to gain
     trial: np.ndarray | None = None
     pool: list[np.ndarray] = field(default_factory=list)
@@ -342,7 +363,7 @@ class LBFGS(Solver):
 
     def retarget(self, before: Task, task: Task, state: LBFGSState, changed: np.ndarray) -> LBFGSState:
         """The curvature that was seen is that of the convex half, which stays; the gradient does not."""
-        state.gradient, state.exhausted = None, False
+        state.gradient, state.fall, state.exhausted = None, math.inf, False
         return state
 
     def evaluate_start(self, task: Task, state: LBFGSState) -> None:
@@ -359,6 +380,10 @@ class LBFGS(Solver):
     def epoch(self, task: Task, state: LBFGSState) -> Progress:
         if state.gradient is None:
             self.evaluate_start(task, state)
+        fall, power = LATE.get(state.stage, NEVER)
+        if state.fall <= fall:
+            known = told_anew(state.memory, state.scale, state.scale**power, state.gradient)
+            state.__dict__.update(known, stage=state.stage + 1)
         while not state.exhausted:
             along_gradient = not state.memory.slots
             if self.descend(task, state):
@@ -403,6 +428,7 @@ class LBFGS(Solver):
                     pool=[*state.pool, old],
                     primal=value.primal,
                     residual=value.residual,
+                    fall=(state.primal - value.primal) / max(abs(value.primal), 1e-300),
                     loss=value.primal - 0.5 * sum(norms),
                     scaled=sum(squares),
                     memory=memory.after(slot, rows, total),

@@ -19,7 +19,7 @@ every step, pairs (s, y) of others mislead H, and a coordinate that goes uphill 
 it spoils the direction: where features are correlated, d rightly has other signs than -pg, and hundreds of iterations become
 thousands. So it is done as long as the last iteration lowered P by more than 0.3 % of P (`STEEP`).
 
-**The scale** is that of `lbfgs`, D = (1 + F)^(1/3), until then, and D = (1 + F)^(1/2) from then on (`sharpened`): weights that
+**The scale** is that of `lbfgs`, D = (1 + F)^(1/3), until then, and D = (1 + F)^(1/2) from then on (`SHARPER`): weights that
 are to be zero become so earlier. Both rules were found on the training parts of CoNLL-2002 Spanish and WNUT-17; ``python -m
 benchmarks.crfsuite_curves`` has the objective beside CRFsuite's, iteration by iteration.
 
@@ -51,9 +51,10 @@ from partwise.engine.threads import in_threads
 from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, objective, spans, take
 from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.lbfgs import DECREASE, Memory, learn, move
+from partwise.solvers.lbfgs import DECREASE, Memory, learn, move, told_anew
 from partwise.solvers.weight_scale import scaled_square, scaling
 
+SHARPER = 1.5  # power of D^-1/2 that is the scale of the end
 STEEP = 3e-3  # a fall of P, in one iteration and relative to it, that is far from the optimum
 
 
@@ -220,28 +221,14 @@ class OWLQN(Solver):
     def iterate(self, task: Task, state: OWLQNState) -> None:
         """One line search that finds a lower point, unless there is none."""
         if not (state.sharp or state.fall > STEEP):
-            state.__dict__.update(self.sharpened(state))
+            known = told_anew(state.memory, state.scale, state.scale**SHARPER, state.pseudo)
+            state.__dict__.update(known, sharp=True)
         while not state.exhausted:
             along_gradient = not state.memory.slots
             if self.descend(task, state):
                 break
             # rounding errors, or pairs from far away, have spoilt H: begin again along pg, and if that fails too, rest
             state.memory.slots, state.exhausted = [], along_gradient
-
-    def sharpened(self, state: OWLQNState) -> dict[str, Any]:
-        """What the state will know with the scale of the end: D^1/2 w is another variable, and pairs are told in it."""
-        factor = np.sqrt(state.scale.astype(np.float64))
-        scale = (state.scale * factor).astype(np.float32)
-        memory, pairs = state.memory, state.memory.pairs.copy()
-        products, against = np.zeros_like(memory.products), np.zeros_like(memory.against)
-        for a, b in spans(len(scale)):
-            pairs[0::2, a:b] = pairs[0::2, a:b] / factor[a:b]
-            pairs[1::2, a:b] = pairs[1::2, a:b] * factor[a:b]
-            some = pairs[:, a:b].astype(np.float64)
-            products += some @ some.T
-            against += some @ (scale[a:b] * state.pseudo[a:b])
-        told = Memory(pairs, memory.slots, products, against)
-        return {"scale": scale, "memory": told, "scaled": scaled_square(state.pseudo, scale), "sharp": True}
 
     def descend(self, task: Task, state: OWLQNState) -> bool:
         """One line search along -H pg; False if no lower point was found, and then the point has not moved."""

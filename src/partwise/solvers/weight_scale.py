@@ -4,9 +4,8 @@
 
 F tells frequent from rare; of it a root, for it is the curvature of the beginning, which fades as the model becomes sure of what
 is frequent. On WNUT-17 anything from a quarter to a half does about as well; two thirds begin well and end late. A smaller root
-is slower at first and quicker at last: on the first 600 sentences of CoNLL-2002 Spanish (``crf``, C = 0.5) a fifth, a quarter and
-a third need 113, 126 and 155 iterations until the objective falls by less than 1e-5 in ten, D = I 104; but after 20 they
-are at 1337, 1338 and 1337, D = I at 1699.
+is slower at first and quicker at last; so `lbfgs` takes a smaller one later, and `owlqn`, whose weights are to become zero, a
+larger one.
 
 Cost: one pass over the examples, with gradients. Memory: 8 bytes a weight while it is found, 4 for good.
 """
