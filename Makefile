@@ -144,6 +144,7 @@ wheel-test: wheel
 GALLERY ?= 1
 docs: export PARTWISE_CACHE_DIR ?= $(CURDIR)/build/cache
 docs: $(VENV)/.installed-docs
+	@test ! -f build/site/_static || rm build/site/_static  # a logo that a build left behind when it broke off
 	$(BIN)/python -m sphinx -b html -n -W --keep-going -D plot_gallery=$(GALLERY) docs build/site
 
 # The built pages in headless Chromium: dead links, errors of the console, readable at 390 pixels
