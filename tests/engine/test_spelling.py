@@ -163,7 +163,7 @@ def test_losses_that_are_none(text, message):
         ),
         (
             "sdm(cached_passes=3.5)",
-            "cached_passes must be an int, got 3.5: sdm(cached_passes=10, average=False, tau=0, inexact=0.1, shrinking=True).",
+            "cached_passes must be an int, got 3.5: sdm(cached_passes=30, average=False, tau=0, inexact=0.1, shrinking=True).",
         ),
         ("cccp(epochs='3')", "epochs must be an int or None, got '3': cccp(solver=sdm, epochs=None, targets_at='model')."),
         ("cccp(solver=3)", "solver must be a solver, got 3"),
