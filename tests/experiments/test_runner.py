@@ -131,6 +131,23 @@ def test_goes_on_after_a_kill(toy, jobs):
     assert len(log(toy)) == begun + 4 - done and "| ramp" in finished.stdout
 
 
+def test_an_interrupted_fit_on_wrong_labels_is_no_result(monkeypatch):
+    from partwise.experiments import noisy_sets, robust_training
+
+    class Interrupted:
+        train, result_ = (None, None), type("Result", (), {"status": "interrupted"})
+
+        def make(self, **parameters):
+            return self
+
+        def fit(self, X, y):
+            return self
+
+    monkeypatch.setattr(noisy_sets, "noisy_set", lambda *which: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        robust_training.RobustTraining().run(None, robust_training.Cell("trees", "near", 0.2, "ramp", 0, 10))
+
+
 def test_an_interrupted_training_is_no_result(monkeypatch):
     from partwise.experiments import tagging
 

@@ -102,6 +102,8 @@ class RobustTraining(Experiment):
             loss = {"cccp": "ramp", "oracle": "hinge"}.get(cell.method, cell.method)
             model = noisy.make(loss=loss, **({"solver": "pegasos"} if cell.method == "cccp" else {}))
             model.fit(*(noisy.without_errors if cell.method == "oracle" else noisy.train))
+        if model.result_.status == "interrupted":
+            raise KeyboardInterrupt  # half a training is no result
         if cell.method == "ramp" and model.result_.rounds:
             found["refused"] = 100 * model.result_.rounds[-1].refused / noisy.n
         return {"score": noisy.score(model), "wrong": 100 * float(noisy.wrong.mean()), **found}
