@@ -93,6 +93,11 @@ def on_workers(places: Any) -> float:
     return sum(places.client.run(time.process_time).values()) if isinstance(places, DaskPlaces) else 0.0
 
 
+def itself(part: Any) -> Any:
+    """A part as it is."""
+    return part
+
+
 class Counting(Places):
     """Parts here, and the bytes that a cluster would be sent of the weights of each pass."""
 
@@ -102,14 +107,11 @@ class Counting(Places):
 
     def parts_of(self, problem: Any) -> Any:
         parts = super().parts_of(problem)
-        return None if parts is None else CountingParts(self, parts, None, (), None)
+        return None if parts is None else CountingParts(self, parts, itself, (), None)
 
 
 class CountingParts(PlacedParts):
     """Passes over them."""
-
-    def own(self, k: int) -> Any:
-        return self.before.own(k)
 
     def each(self, function: Any, *shared: Any, **more: Any) -> list[Any]:
         for value in shared:
