@@ -347,7 +347,7 @@ def spanish(corpora, part, n):
 @pytest.mark.slow
 @pytest.mark.parametrize("penalty", [{"c1": 0.1, "c2": 0.1}, {"c1": 0.0, "c2": 1.0}], ids=["L1", "L2"])
 def test_the_objective_falls_as_fast_as_theirs(theirs, corpora, penalty):
-    """On few sentences ours is far lower at first, and up to two in a thousand higher near the end; on many it stays lower."""
+    """On few sentences ours is far lower at first and near theirs later: with L1 up to two in a thousand higher."""
     x, y = spanish(corpora, "train", 600)
     settings = DENSE | {"max_iterations": 60, **penalty}
     there, here = (
@@ -355,7 +355,8 @@ def test_the_objective_falls_as_fast_as_theirs(theirs, corpora, penalty):
         for kind in (theirs.CRF, CRF)
     )
     assert len(here) == len(there) == 60 and all(here[k] < there[k] * bound for k, bound in ((19, 0.9), (24, 0.95), (29, 0.98)))
-    assert all(ours <= peer * 1.003 for ours, peer in zip(here[30:], there[30:], strict=True))
+    most = 1.003 if penalty["c1"] else 1.0005
+    assert all(ours <= peer * most for ours, peer in zip(here[30:], there[30:], strict=True))
 
 
 @pytest.mark.data
