@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import add_gradient, evaluate
-from partwise.solvers.online import OnlineSolver
+from partwise.solvers.lock_free import LockFreeSolver
 from partwise.solvers.weights import add, count_step
 
 
@@ -54,7 +54,7 @@ def dca_pass(problem, loss, order, C, weights, work):
 
 
 @dataclass(frozen=True)
-class DCA(OnlineSolver):
+class DCA(LockFreeSolver):
     """Dual coordinate ascent for every L(beta, gamma); no learning rate (see the module).
 
     Parameters
@@ -63,6 +63,9 @@ class DCA(OnlineSolver):
         Return the average of all iterates rather than the last one.
     average_power : float >= 0
         The average takes w_t with weight t^average_power.
+    n_jobs : int >= 1
+        Threads that step on the same weights without locks (`partwise.solvers.lock_free`). More than one: nearly as many times
+        as quick, and another model in each run.
 
     Examples
     --------
@@ -84,7 +87,7 @@ class DCA(OnlineSolver):
         return loss.uses_target
 
     def suits_lists(self, loss, evaluate):
-        return not loss.is_smooth and evaluate in ("primal", "never")
+        return self.n_jobs == 1 and not loss.is_smooth and evaluate in ("primal", "never")
 
     def visit(self, task, state, order):
         return dca_pass(task.problem, task.loss.kernel, order, task.C, state.weights, state.work)

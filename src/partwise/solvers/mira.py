@@ -41,7 +41,7 @@ from partwise import kernels
 from partwise.engine.accumulator import squared_norm
 from partwise.engine.compilation import compiled_loop
 from partwise.losses.in_loops import Maximum, score_augmented
-from partwise.solvers.online import OnlineSolver
+from partwise.solvers.lock_free import LockFreeSolver
 from partwise.solvers.weights import add, count_step
 
 UPDATES = ("max_loss", "prediction")
@@ -70,13 +70,16 @@ def mira_pass(problem, gamma, order, C, weights, work, max_loss):
 
 
 @dataclass(frozen=True)
-class MIRA(OnlineSolver):
+class MIRA(LockFreeSolver):
     """1-best MIRA (see the module).
 
     Parameters
     ----------
     update : {"max_loss", "prediction"}
         Whose margin a step restores: that of the output with the largest loss, or of the prediction.
+    n_jobs : int >= 1
+        Threads that step on the same weights without locks (`partwise.solvers.lock_free`). More than one: nearly as many times
+        as quick, and another model in each run.
 
     Examples
     --------

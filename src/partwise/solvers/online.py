@@ -54,6 +54,10 @@ class OnlineSolver(Solver):
         """Visit the examples in `order`; returns sum_i C_i L_i as seen on the way."""
         raise NotImplementedError
 
+    def visit_slice(self, task: Task, state: Any, order: np.ndarray) -> float:
+        """`visit` them by whoever is there: one thread."""
+        return self.visit(task, state, order)
+
     def init(self, task: Task, start: np.ndarray | None = None) -> Any:
         size = kernels.n_weights(task.problem)
         weights = make_weights(size, task.dtype, self.average, start, self.average_power, task.lists)
@@ -75,7 +79,7 @@ class OnlineSolver(Solver):
         loss = 0.0
         for order in task.slices(state.epochs):
             order = order[task.C[order] > 0.0]  # an example of no weight is not there: it moves neither w nor the average
-            loss += self.visit(task, state, order)
+            loss += self.visit_slice(task, state, order)
             state.oracle_calls += len(order)
         state.epochs += 1
         return Progress(loss)
