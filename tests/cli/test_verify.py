@@ -40,3 +40,16 @@ def test_what_is_none_of_ours(tmp_path):
     (tmp_path / "text").write_text("hello")
     assert run("verify", tmp_path / "text").exit_code == 1
     assert "There is no file" in run("verify", tmp_path / "nothing").output
+
+
+def test_packed_corpora_shard_by_shard(tmp_path):
+    (tmp_path / "text").write_text("".join(f"a{k % 3} x{k % 2}\n\n" for k in range(50)))
+    assert run("pack", "tag", tmp_path / "text", "-o", tmp_path / "packed", "-q").exit_code == 0
+    told = json.loads(run("verify", tmp_path / "packed", "--json").stdout)
+    assert (told["kind"], told["estimator"], told["examples"]) == ("packed corpus", "SequenceLabeler", 50)
+    assert "packed corpus, SequenceLabeler, 50 examples in 1 shard" in run("verify", tmp_path / "packed").stdout
+    raw = bytearray((tmp_path / "packed" / "main.gold.npy").read_bytes())
+    raw[-1] ^= 1
+    (tmp_path / "packed" / "main.gold.npy").write_bytes(raw)
+    said = run("verify", tmp_path / "packed")
+    assert said.exit_code == 1 and "shard 0" in said.output and "checksum" in said.output
