@@ -7,7 +7,8 @@ from partwise import kernels
 from partwise.losses.records import get_loss
 from partwise.objective import objective
 from partwise.solvers import make_task, solve, weight_scale
-from partwise.solvers.lbfgs import LATE, Memory, told_anew
+from partwise.solvers.lbfgs import LATE
+from partwise.solvers.quasi_newton import Memory, told_anew
 from partwise.solvers.weight_scale import ROOT, scaling
 from partwise.structures import chain_problem, multiclass_problem
 

@@ -18,15 +18,7 @@ this 110 and 61, and on WNUT-17; ``python -m benchmarks.crfsuite_curves`` has th
 The stopping rule is a certificate, not a guess: P(w) - D = 1/2 ||g||^2 (see `partwise.objective`), known after every iteration
 without another pass. A partially labelled problem is not convex: there 1/2 ||g||^2 certifies a stationary point only.
 
-**The vector work is fused.** The textbook's two-loop recursion makes 4 m dependent passes over the weights. But d is a
-combination of the basis s_1 y_1 .. s_m y_m g, and its 2m + 1 coefficients follow from the products of these vectors alone
-(Chen, Wang & Zhou 2014). So an iteration reads each stored vector twice: `learn` takes all products with the new gradient and the
-new y in one go, `move` adds up w + d. The recursion itself is on m x m numbers.
-
-**Pairs are kept in float32**: half the memory and half the traffic. That is safe because the products are those of the pairs
-*as stored*, in float64: H is the exact BFGS matrix of those pairs, and any pairs with s.y > 0 make a positive definite H.
-Rounding perturbs the metric in the eighth digit, never the point, the gradient or the certificate. (Here s.y >= ||s||^2 by
-the regulariser, so pairs hardly ever fail.)
+The pairs and the vector work with them are those of `partwise.solvers.quasi_newton`.
 
 Cost of an iteration: one oracle call per example (more only if t = 1 fails) and about 2m + 5 vectors of length d read. Memory:
 2m d floats of 4 bytes and 5 d of 8.
@@ -34,24 +26,22 @@ Cost of an iteration: one oracle call per example (more only if t = 1 fails) and
 References
 ----------
 J. Nocedal, S. J. Wright (2006). Numerical optimization, 2nd ed., algorithms 3.5, 3.6 and 7.4.
-W. Chen, Z. Wang, J. Zhou (2014). Large-scale L-BFGS using MapReduce. NIPS.
 W. W. Hager, H. Zhang (2005). A new conjugate gradient method with guaranteed descent and an efficient line search. SIAM J. Optim.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
-from partwise.losses.records import Loss
-from partwise.objective import BLOCK, Value, is_convex, objective, spans
-from partwise.solvers.base import Progress, Solver, State, Task
+from partwise.objective import Value, is_convex, objective, spans
+from partwise.solvers.base import Progress, Task
+from partwise.solvers.quasi_newton import QuasiNewton, QuasiNewtonState, learn, move, told_anew
 from partwise.solvers.weight_scale import scaled_square, scaling
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2
@@ -61,159 +51,10 @@ NEVER = (-math.inf, 1.0)
 
 
 @compiled_loop
-def move(to, w, gradient, scale, c_gradient, pairs, rows, c, first, last):
-    """to = w + scale * (c_gradient * scale * gradient + sum_k c[k] * pairs[rows[k]]), for weights in [first, last)."""
-    sums = np.empty(BLOCK)
-    for start in range(first, last, BLOCK):
-        stop = min(start + BLOCK, last)
-        total, to_block, w_block, g = sums[: stop - start], to[start:stop], w[start:stop], gradient[start:stop]
-        r = scale[start:stop]
-        for j in range(len(total)):
-            total[j] = c_gradient * (float(r[j]) * g[j])
-        for k in range(0, len(rows), 2):  # s and y at once: fewer visits to the sums
-            s, y, c_s, c_y = pairs[rows[k], start:stop], pairs[rows[k + 1], start:stop], c[k], c[k + 1]
-            for j in range(len(total)):
-                total[j] += c_s * s[j] + c_y * y[j]
-        for j in range(len(total)):
-            to_block[j] = w_block[j] + float(r[j]) * total[j]
-
-
-@compiled_loop
 def rescale(to, w, ratio, first, last):
     """to = w + ratio * (to - w), for weights in [first, last)."""
     for j in range(first, last):
         to[j] = w[j] + ratio * (to[j] - w[j])
-
-
-@compiled_loop
-def learn(to, w, new, old, aim, scale, pairs, slot, rows, first, last):
-    """Store s = (to - w) / scale, y = scale * (new - old) in rows 2 slot, 2 slot + 1 of `pairs`, for weights in [first, last).
-
-    Returns ||to||^2, ||scale * aim||^2 and the products (pairs[rows[k]] . scale * aim, pairs[rows[k]] . y) of the vectors as
-    stored, in that range. `aim` is what H will be applied to: the new gradient, or what stands for it where P has none.
-    """
-    differences, aims, products = np.empty(BLOCK), np.empty(BLOCK), np.zeros((len(rows), 2))
-    norm, square = 0.0, 0.0
-    for start in range(first, last, BLOCK):
-        stop = min(start + BLOCK, last)
-        s_stored, y_stored = pairs[2 * slot, start:stop], pairs[2 * slot + 1, start:stop]
-        y, g_new, g_old = differences[: stop - start], new[start:stop], old[start:stop]
-        g, aim_block, r = aims[: stop - start], aim[start:stop], scale[start:stop]
-        to_block, w_block = to[start:stop], w[start:stop]
-        total, total_g = 0.0, 0.0
-        for j in range(len(y)):
-            v = float(to_block[j])
-            s_stored[j] = (v - w_block[j]) / r[j]
-            total += v * v
-        norm += total
-        for j in range(len(y)):
-            g[j] = float(r[j]) * aim_block[j]
-        for j in range(len(y)):
-            total_g += g[j] * g[j]
-        square += total_g
-        for j in range(len(y)):
-            y_stored[j] = float(r[j]) * (g_new[j] - g_old[j])
-        for j in range(len(y)):  # as stored
-            y[j] = y_stored[j]
-        for k in range(0, len(rows), 2):
-            s, z = pairs[rows[k], start:stop], pairs[rows[k + 1], start:stop]
-            s_new, s_y, z_new, z_y = 0.0, 0.0, 0.0, 0.0
-            for j in range(len(y)):
-                s_new += float(s[j]) * g[j]
-                s_y += float(s[j]) * y[j]
-                z_new += float(z[j]) * g[j]
-                z_y += float(z[j]) * y[j]
-            products[k, 0] += s_new
-            products[k, 1] += s_y
-            products[k + 1, 0] += z_new
-            products[k + 1, 1] += z_y
-    return norm, square, products
-
-
-class Direction(NamedTuple):
-    """A combination of stored vectors and the scaled gradient, and its slope g . d."""
-
-    rows: np.ndarray
-    c: np.ndarray
-    c_gradient: float
-    slope: float
-
-
-@dataclass
-class Memory:
-    """The last pairs (s, y) in scaled variables, interleaved, and what the recursion needs of them: their products."""
-
-    pairs: np.ndarray  #: (2m, d) float32: s of slot k in row 2k, y in row 2k + 1
-    slots: list[int]  #: filled slots, oldest first
-    products: np.ndarray  #: (2m, 2m) s_i . y_j for i no younger than j, and y_i . y_j
-    against: np.ndarray  #: (2m,) each vector times the current gradient, scaled
-
-    def check(self, like: Memory, task: Task) -> None:
-        """Raise a ValueError, unless the slots of a memory that was read from a file are there, each once."""
-        if len(set(self.slots)) != len(self.slots) or not set(self.slots) <= set(range(len(self.pairs) // 2)):
-            raise ValueError(f"the memory has the slots {self.slots}")
-
-    def rows(self) -> np.ndarray:
-        """Rows of `pairs` in use."""
-        return np.array([2 * k + j for k in self.slots for j in (0, 1)], np.int64)
-
-    def free(self) -> int:
-        """A slot for the next pair; the oldest pair goes if there is none."""
-        m = len(self.pairs) // 2
-        if len(self.slots) == m:
-            self.slots = self.slots[1:]
-        return next(k for k in range(m) if k not in self.slots)
-
-    def direction(self, norm: float, value: float) -> Direction:
-        """d = -H g by the two-loop recursion on coefficients, where norm = ||g||^2, scaled, and value = P(w); O(m^2).
-
-        Without pairs: along -g, not farther than -g itself (the Hessian is at least I), than a step of length one, and than a
-        parabola would need to fall to zero, since P >= 0.
-        """
-        c = np.zeros(len(self.pairs))
-        if not self.slots:
-            c_gradient = -min(1.0, 1.0 / math.sqrt(norm), 2.0 * value / norm)
-            return Direction(self.rows(), c[:0], c_gradient, c_gradient * norm)
-        alpha = np.zeros(len(self.pairs) // 2)
-        for k in reversed(self.slots):  # q = g + sum c y
-            s, y = 2 * k, 2 * k + 1
-            alpha[k] = (self.against[s] + c @ self.products[s]) / self.products[s, y]
-            c[y] -= alpha[k]
-        newest = 2 * self.slots[-1]
-        gamma = self.products[newest, newest + 1] / self.products[newest + 1, newest + 1]
-        c *= gamma
-        for k in self.slots:  # r = gamma g + sum c (s and y)
-            s, y = 2 * k, 2 * k + 1
-            beta = (gamma * self.against[y] + c @ self.products[y]) / self.products[s, y]
-            c[s] += alpha[k] - beta
-        slope = -(gamma * norm + c @ self.against)
-        return Direction(self.rows(), -c[self.rows()], -gamma, float(slope))
-
-    def after(self, slot: int, rows: np.ndarray, products: np.ndarray) -> Memory:
-        """The memory once the pair in `slot` has been accepted, given its products with `rows` (see `learn`)."""
-        s, y = 2 * slot, 2 * slot + 1
-        table, against = self.products.copy(), np.zeros(len(self.pairs))
-        table[[s, y]], table[:, [s, y]] = 0.0, 0.0
-        product, norm = products[-2, 1], products[-1, 1]  # s.y and y.y
-        if not product > np.finfo(float).eps * norm:  # no curvature, or out of the range of float32: forget the pair
-            against[rows[:-2]] = products[:-2, 0]
-            return Memory(self.pairs, self.slots, table, against)
-        against[rows] = products[:, 0]
-        table[rows, y] = table[y, rows] = products[:, 1]
-        return Memory(self.pairs, [*self.slots, slot], table, against)
-
-
-def told_anew(memory: Memory, scale: np.ndarray, new: np.ndarray, aim: np.ndarray) -> dict[str, Any]:
-    """What a state will know with the scale `new` instead of `scale`: pairs told in the new variables. `aim`: the gradient."""
-    factor = new.astype(np.float64) / scale
-    pairs, products, against = memory.pairs.copy(), np.zeros_like(memory.products), np.zeros_like(memory.against)
-    for a, b in spans(len(scale)):
-        pairs[0::2, a:b] = pairs[0::2, a:b] / factor[a:b]
-        pairs[1::2, a:b] = pairs[1::2, a:b] * factor[a:b]
-        some = pairs[:, a:b].astype(np.float64)
-        products += some @ some.T
-        against += some @ (new[a:b] * aim[a:b])
-    return {"scale": new, "memory": Memory(pairs, memory.slots, products, against), "scaled": scaled_square(aim, new)}
 
 
 class Trial(NamedTuple):
@@ -288,26 +129,14 @@ def cubic_minimum(a: Trial, b: Trial) -> float:
 
 
 @dataclass
-class LBFGSState(State):
-    """The point, its gradient and value, the pairs, and scratch memory."""
+class LBFGSState(QuasiNewtonState):
+    """Where it is, and how far the scale is let go of."""
 
-    w: np.ndarray | None = None
-    gradient: np.ndarray | None = None
-    primal: float = math.nan
-    residual: float = math.nan  #: 1/2 ||gradient||^2
-    loss: float = math.nan
-    memory: Memory | None = None
-    scale: np.ndarray | None = None  #: D^-1/2, float32
-    scaled: float = 0.0  #: ||D^-1/2 gradient||^2; 0.0 before there is one
-    fall: float = math.inf  #: by what share of it the last iteration lowered P
-    stage: int = 0  #: of letting go of the scale
-    exhausted: bool = False  #: no step decreases P any more: rounding errors are larger than what is left to gain
-    trial: np.ndarray | None = None
-    pool: list[np.ndarray] = field(default_factory=list)
+    stage: int = 0
 
 
 @dataclass(frozen=True)
-class LBFGS(Solver):
+class LBFGS(QuasiNewton):
     """Limited-memory BFGS with fused vector work (see the module); one epoch is one iteration.
 
     Parameters
@@ -327,32 +156,8 @@ class LBFGS(Solver):
     """
 
     name = "lbfgs"
-    everywhere = True
     default_epochs = 500
-    accepted = "smooth losses (finite beta, or squared and summed)"
-    free_bounds = True
-    takes = "gradients"
-
-    memory: int = 6
-    max_evaluations: int = 20
-
-    def __post_init__(self):
-        for name in ("memory", "max_evaluations"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"The {name!r} parameter of LBFGS must be an int in the range [1, inf). Got {value!r} instead.")
-
-    def accepts(self, loss: Loss) -> bool:
-        return loss.has_gradient
-
-    def init(self, task: Task, start: np.ndarray | None = None) -> LBFGSState:
-        d, m = kernels.n_weights(task.problem), self.memory
-        w = np.zeros(d, task.dtype) if start is None else np.array(start, task.dtype)
-        memory = Memory(np.zeros((2 * m, d), np.float32), [], np.zeros((2 * m, 2 * m)), np.zeros(2 * m))
-        return LBFGSState(w=w, trial=np.zeros(d, task.dtype), memory=memory, scale=np.zeros(d, np.float32))
-
-    def weights(self, state: LBFGSState) -> np.ndarray:
-        return state.w.copy()
+    state = LBFGSState
 
     def bounds(self, task: Task, state: LBFGSState) -> Value:
         """Value at the current point, known already; the gradient is the state's own, which the next epoch will overwrite."""
@@ -384,17 +189,11 @@ class LBFGS(Solver):
         if state.fall <= fall:
             known = told_anew(state.memory, state.scale, state.scale**power, state.gradient)
             state.__dict__.update(known, stage=state.stage + 1)
-        while not state.exhausted:
-            along_gradient = not state.memory.slots
-            if self.descend(task, state):
-                break
-            # rounding errors, or pairs from far away, have spoilt H: begin again along the gradient, and if that fails too, rest
-            state.memory.slots, state.exhausted = [], along_gradient
+        self.iterate(task, state)
         state.epochs += 1
         return Progress(state.loss, state.residual)
 
     def descend(self, task: Task, state: LBFGSState) -> bool:
-        """One line search along -H g; False if no lower point was found, and then the point has not moved."""
         w, to, memory, old = state.w, state.trial, state.memory, state.gradient
         direction = memory.direction(state.scaled, state.primal) if state.residual else None
         noise = 10.0 * float(np.finfo(w.dtype).eps) * abs(state.primal)

@@ -40,18 +40,17 @@ G. Andrew, J. Gao (2007). Scalable training of L1-regularized log-linear models.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from partwise import kernels
 from partwise.engine.compilation import compiled_loop
 from partwise.engine.threads import in_threads
-from partwise.losses.records import Loss
 from partwise.objective import BLOCK, Value, objective, spans, take
-from partwise.solvers.base import Progress, Solver, State, Task
-from partwise.solvers.lbfgs import DECREASE, Memory, learn, move, told_anew
+from partwise.solvers.base import Progress, Task
+from partwise.solvers.lbfgs import DECREASE
+from partwise.solvers.quasi_newton import QuasiNewton, QuasiNewtonState, learn, move, told_anew
 from partwise.solvers.weight_scale import scaled_square, scaling
 
 SHARPER = 1.5  # power of D^-1/2 that is the scale of the end
@@ -106,28 +105,16 @@ def align(to, w, pseudo, l1_ratio, everywhere, first, last):
 
 
 @dataclass
-class OWLQNState(State):
-    """The point, its gradients and value, the best bound, the pairs, and scratch memory."""
+class OWLQNState(QuasiNewtonState):
+    """Where it is, the pseudo-gradient there, and the best bound; `residual` and `scaled` are of the pseudo-gradient."""
 
-    w: np.ndarray | None = None
-    gradient: np.ndarray | None = None  #: of the smooth part
     pseudo: np.ndarray | None = None
-    primal: float = math.nan
     dual: float = -math.inf  #: the best so far
-    residual: float = math.nan  #: 1/2 ||pg||^2
-    loss: float = math.nan
-    memory: Memory | None = None
-    scale: np.ndarray | None = None  #: D^-1/2, float32
-    scaled: float = 0.0  #: ||D^-1/2 pg||^2; 0.0 before there is one
     sharp: bool = False  #: whether the scale is that of the end
-    fall: float = math.inf  #: by what share of it the last iteration lowered P
-    exhausted: bool = False  #: no step decreases P any more: rounding errors are larger than what is left to gain
-    trial: np.ndarray | None = None
-    pool: list[np.ndarray] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class OWLQN(Solver):
+class OWLQN(QuasiNewton):
     """Orthant-wise limited-memory quasi-Newton (see the module); one epoch is one iteration.
 
     Parameters
@@ -147,33 +134,9 @@ class OWLQN(Solver):
     """
 
     name = "owlqn"
-    everywhere = True
     default_epochs = 300
-    accepted = "smooth losses (finite beta, or squared and summed)"
-    free_bounds = True
-    takes = "gradients"
     sparse = True
-
-    memory: int = 6
-    max_evaluations: int = 20
-
-    def __post_init__(self):
-        for name in ("memory", "max_evaluations"):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < 1:
-                raise ValueError(f"The {name!r} parameter of OWLQN must be an int in the range [1, inf). Got {value!r} instead.")
-
-    def accepts(self, loss: Loss) -> bool:
-        return loss.has_gradient
-
-    def init(self, task: Task, start: np.ndarray | None = None) -> OWLQNState:
-        d, m = kernels.n_weights(task.problem), self.memory
-        w = np.zeros(d, task.dtype) if start is None else np.array(start, task.dtype)
-        memory = Memory(np.zeros((2 * m, d), np.float32), [], np.zeros((2 * m, 2 * m)), np.zeros(2 * m))
-        return OWLQNState(w=w, trial=np.zeros(d, task.dtype), memory=memory, scale=np.zeros(d, np.float32))
-
-    def weights(self, state: OWLQNState) -> np.ndarray:
-        return state.w.copy()
+    state = OWLQNState
 
     def bounds(self, task: Task, state: OWLQNState) -> Value:
         """Value at the current point, known already; the gradient is the state's own, which the next epoch will overwrite."""
@@ -219,19 +182,12 @@ class OWLQN(Solver):
         }
 
     def iterate(self, task: Task, state: OWLQNState) -> None:
-        """One line search that finds a lower point, unless there is none."""
         if not (state.sharp or state.fall > STEEP):
             known = told_anew(state.memory, state.scale, state.scale**SHARPER, state.pseudo)
             state.__dict__.update(known, sharp=True)
-        while not state.exhausted:
-            along_gradient = not state.memory.slots
-            if self.descend(task, state):
-                break
-            # rounding errors, or pairs from far away, have spoilt H: begin again along pg, and if that fails too, rest
-            state.memory.slots, state.exhausted = [], along_gradient
+        super().iterate(task, state)
 
     def descend(self, task: Task, state: OWLQNState) -> bool:
-        """One line search along -H pg; False if no lower point was found, and then the point has not moved."""
         w, to, memory, old, pseudo = state.w, state.trial, state.memory, state.gradient, state.pseudo
         if not state.residual:
             return False
